@@ -1,0 +1,116 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+// The plan of the house: each target is a room, and imports only rooms that stand above it here.
+// Pure rooms know neither sockets nor clocks; they build without unsafe pointers.
+
+let pure: [SwiftSetting] = common + [.strictMemorySafety()]
+
+var common: [SwiftSetting] {
+  [
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+  ]
+}
+
+let package = Package(
+  name: "fieldcast",
+  products: [
+    .executable(name: "fieldcast", targets: ["fieldcast"]),
+    .library(name: "FieldTripKit", targets: ["FieldTripKit"]),
+  ],
+  targets: [
+    // C libraries, one small target each.
+    .target(name: "CLinux"),
+    .target(
+      name: "COpenSSL", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+    .target(name: "CNghttp2", linkerSettings: [.linkedLibrary("nghttp2")]),
+    .target(name: "CHiredis", linkerSettings: [.linkedLibrary("hiredis")]),
+
+    // Pure rooms.
+    .target(
+      name: "Clocks", swiftSettings: pure, linkerSettings: [.linkedLibrary("m")]),
+    .target(name: "JSON", swiftSettings: pure),
+    .target(name: "FieldTrips", dependencies: ["Clocks", "JSON"], swiftSettings: pure),
+    .target(name: "FieldTripKit", swiftSettings: pure),
+
+    // Rooms that touch the world.
+    .target(name: "Crypto", dependencies: ["COpenSSL"], swiftSettings: common),
+    .target(
+      name: "Transport", dependencies: ["CLinux", "COpenSSL", "Clocks"], swiftSettings: common),
+    .target(
+      name: "HTTP", dependencies: ["CNghttp2", "Transport", "Clocks"], swiftSettings: common),
+    .target(
+      name: "Redis", dependencies: ["CHiredis", "Transport", "Clocks"], swiftSettings: common),
+    .target(
+      name: "APNs", dependencies: ["HTTP", "Transport", "Crypto", "JSON", "Clocks"],
+      swiftSettings: common),
+    .target(
+      name: "APNsSimulator", dependencies: ["HTTP", "Transport", "Crypto", "JSON", "Clocks"],
+      swiftSettings: common),
+    .target(
+      name: "TripStore", dependencies: ["Redis", "FieldTrips", "JSON", "Clocks", "Transport"],
+      swiftSettings: common),
+    .target(
+      name: "FieldcastServer",
+      dependencies: [
+        "TripStore", "Redis", "APNs", "HTTP", "Transport", "Crypto", "FieldTrips", "FieldTripKit",
+        "JSON", "Clocks",
+      ],
+      swiftSettings: common),
+    .target(
+      name: "LoadHarness",
+      dependencies: ["HTTP", "Redis", "Transport", "FieldTrips", "JSON", "Clocks"],
+      swiftSettings: common),
+    .executableTarget(
+      name: "fieldcast",
+      dependencies: [
+        "FieldcastServer", "LoadHarness", "APNsSimulator", "APNs", "TripStore", "Redis", "HTTP",
+        "Transport", "Crypto", "FieldTrips", "JSON", "Clocks",
+      ],
+      swiftSettings: common),
+
+    // Tests, a target a room.
+    .testTarget(name: "JSONTests", dependencies: ["JSON"], swiftSettings: common),
+    .testTarget(
+      name: "FieldTripsTests", dependencies: ["FieldTrips", "JSON", "Clocks"],
+      swiftSettings: common),
+    .testTarget(name: "CryptoTests", dependencies: ["Crypto"], swiftSettings: common),
+    .testTarget(
+      name: "TransportTests", dependencies: ["Transport", "Clocks"], swiftSettings: common),
+    .testTarget(
+      name: "HTTPTests", dependencies: ["HTTP", "Transport", "Clocks"], swiftSettings: common),
+    .testTarget(
+      name: "RedisTests", dependencies: ["Redis", "Transport", "Clocks"], swiftSettings: common),
+    .testTarget(
+      name: "APNsTests",
+      dependencies: ["APNs", "HTTP", "Transport", "Crypto", "JSON", "Clocks"],
+      swiftSettings: common),
+    .testTarget(
+      name: "APNsSimulatorTests",
+      dependencies: ["APNsSimulator", "HTTP", "Transport", "Crypto", "JSON", "Clocks"],
+      swiftSettings: common),
+    .testTarget(
+      name: "TripStoreTests",
+      dependencies: ["TripStore", "Redis", "Transport", "FieldTrips", "JSON", "Clocks"],
+      swiftSettings: common),
+    .testTarget(
+      name: "LoadHarnessTests",
+      dependencies: ["LoadHarness", "FieldTrips", "JSON", "Clocks"],
+      swiftSettings: common),
+    // The whole service against a real Redis and the simulator: the rules of the design.
+    .testTarget(
+      name: "ServiceTests",
+      dependencies: [
+        "FieldcastServer", "APNsSimulator", "LoadHarness", "APNs", "TripStore", "Redis", "HTTP",
+        "Transport", "Crypto", "FieldTrips", "JSON", "Clocks",
+      ],
+      swiftSettings: common),
+    // The command line, and that rooms import only what the plan allows.
+    .testTarget(name: "HouseTests", swiftSettings: common),
+  ],
+  swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,68 @@
+#define _GNU_SOURCE
+#include "CLinux.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+int clinux_accept(int listener, struct sockaddr *address, socklen_t *length) {
+  return accept4(listener, address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+int64_t clinux_thread_cpu_nanoseconds(void) {
+  struct timespec spent;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+  return (int64_t)spent.tv_sec * 1000000000 + spent.tv_nsec;
+}
+
+int clinux_signal_descriptor(void) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGHUP);
+  int failure = pthread_sigmask(SIG_BLOCK, &set, NULL);
+  if (failure != 0) {
+    errno = failure;
+    return -1;
+  }
+  return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+// Between fork and exec only async-signal-safe calls are allowed, since other threads of the
+// parent may have held locks.
+static void become(const char *path, char *const argv[], char *const envp[], int output,
+                   pid_t parent, int report) {
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  // The parent may have died before the line above took effect.
+  if (getppid() != parent) _exit(127);
+  int nothing = open("/dev/null", O_RDWR);
+  dup2(nothing, STDIN_FILENO);
+  dup2(output >= 0 ? output : nothing, STDOUT_FILENO);
+  dup2(output >= 0 ? output : nothing, STDERR_FILENO);
+  execve(path, argv, envp);
+  int failure = errno;
+  if (write(report, &failure, sizeof failure) < 0) _exit(126);
+  _exit(127);
+}
+
+pid_t clinux_spawn(const char *path, char *const argv[], char *const envp[], int output) {
+  int report[2];
+  if (pipe2(report, O_CLOEXEC) != 0) return -1;
+  pid_t parent = getpid();
+  pid_t child = fork();
+  if (child == 0) become(path, argv, envp, output, parent, report[1]);
+  int failure = child < 0 ? errno : 0;
+  close(report[1]);
+  // The pipe closes by itself when exec succeeds.
+  if (child > 0 && read(report[0], &failure, sizeof failure) != sizeof failure) failure = 0;
+  close(report[0]);
+  if (failure == 0) return child;
+  errno = failure;
+  return -1;
+}
