@@ -78,7 +78,7 @@ let package = Package(
     .testTarget(
       name: "FieldTripsTests", dependencies: ["FieldTrips", "JSON", "Clocks"],
       swiftSettings: common),
-    .testTarget(name: "CryptoTests", dependencies: ["Crypto"], swiftSettings: common),
+    .testTarget(name: "CryptoTests", dependencies: ["Crypto", "COpenSSL"], swiftSettings: common),
     .testTarget(
       name: "TransportTests", dependencies: ["Transport", "Clocks"], swiftSettings: common),
     .testTarget(

@@ -8,9 +8,11 @@
 #include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <openssl/pem.h>
 #include <openssl/pkcs12.h>
 #include <openssl/rand.h>
+#include <openssl/sha.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
@@ -34,6 +36,20 @@ static inline long copenssl_bio_data(BIO *bio, char **data) { return BIO_get_mem
 static inline EVP_PKEY *copenssl_generate_p256(void) { return EVP_EC_gen("P-256"); }
 
 static inline EVP_PKEY *copenssl_generate_rsa(unsigned int bits) { return EVP_RSA_gen(bits); }
+
+// Adds an extension to a certificate in the making; `issuer` is the certificate of its signer.
+// 1 for success. The extension machinery wants a context of macros and a configuration object.
+static inline int copenssl_add_extension(X509 *certificate, X509 *issuer, int nid,
+                                         const char *value) {
+  X509V3_CTX context;
+  X509V3_set_ctx_nodb(&context);
+  X509V3_set_ctx(&context, issuer, certificate, NULL, NULL, 0);
+  X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, &context, nid, value);
+  if (extension == NULL) return 0;
+  int added = X509_add_ext(certificate, extension, -1);
+  X509_EXTENSION_free(extension);
+  return added;
+}
 
 static const uint64_t copenssl_no_renegotiation = SSL_OP_NO_RENEGOTIATION;
 static const uint64_t copenssl_no_compression = SSL_OP_NO_COMPRESSION;
