@@ -1,0 +1,39 @@
+/// A trip's count of content-state changes. Zero is the state it was created with.
+package struct Revision: Hashable, Comparable, Sendable {
+  package let number: Int64
+
+  package init(_ number: Int64) {
+    precondition(number >= 0, "a revision is 0 or more, not \(number)")
+    self.number = number
+  }
+
+  package static let initial = Revision(0)
+  package var next: Revision { Revision(number + 1) }
+
+  package static func < (left: Revision, right: Revision) -> Bool { left.number < right.number }
+}
+
+extension Revision: CustomStringConvertible {
+  package var description: String { String(number) }
+}
+
+/// A partition's fencing counter: raised by each node that takes the partition over, so that what
+/// an owner before it still tries to write can be refused.
+package struct Epoch: Hashable, Comparable, Sendable {
+  package let number: Int64
+
+  package init(_ number: Int64) {
+    precondition(number >= 0, "an epoch is 0 or more, not \(number)")
+    self.number = number
+  }
+
+  /// Before any node owned the partition.
+  package static let none = Epoch(0)
+  package var next: Epoch { Epoch(number + 1) }
+
+  package static func < (left: Epoch, right: Epoch) -> Bool { left.number < right.number }
+}
+
+extension Epoch: CustomStringConvertible {
+  package var description: String { String(number) }
+}
