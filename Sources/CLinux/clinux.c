@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <pthread.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,6 +17,12 @@ int64_t clinux_thread_cpu_nanoseconds(void) {
   struct timespec spent;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
   return (int64_t)spent.tv_sec * 1000000000 + spent.tv_nsec;
+}
+
+void clinux_name_thread(const char *name) {
+  char kept[16] = {0};
+  strncpy(kept, name, sizeof kept - 1);
+  pthread_setname_np(pthread_self(), kept);
 }
 
 int clinux_signal_descriptor(void) {

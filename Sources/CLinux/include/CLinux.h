@@ -19,6 +19,9 @@ int clinux_accept(int listener, struct sockaddr *address, socklen_t *length);
 /// CPU time of the calling thread so far, in nanoseconds.
 int64_t clinux_thread_cpu_nanoseconds(void);
 
+/// Names the calling thread for debuggers; at most 15 bytes are kept.
+void clinux_name_thread(const char *name);
+
 /// Blocks SIGINT, SIGTERM and SIGHUP in this thread (and those it starts) and returns a
 /// non-blocking signalfd that reports them; -1 and errno on failure.
 int clinux_signal_descriptor(void);
