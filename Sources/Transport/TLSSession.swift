@@ -18,10 +18,14 @@ final class TLSSession {
   private let outgoing: OpaquePointer
   private(set) var isEstablished = false
   private let peerName: String
+  /// The certificate that verification stopped at, in words: OpenSSL forgets it afterwards.
+  private var refusedCertificate: String?
 
   init(client context: TLSClientContext, serverName: String) {
     (ssl, incoming, outgoing) = Self.make(context.pointer)
     peerName = serverName
+    SSL_set_ex_data(ssl, 0, Unmanaged.passUnretained(self).toOpaque())
+    SSL_set_verify(ssl, SSL_VERIFY_PEER, Self.noteRefusedCertificate)
     SSL_set_connect_state(ssl)
     if Self.isAddress(serverName) {
       X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), serverName)
@@ -69,7 +73,7 @@ final class TLSSession {
     }
     switch SSL_get_error(ssl, result) {
     case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE: return .wantsMore
-    default: return .failed(TLSFailure(of: ssl, peerName: peerName))
+    default: return .failed(failure)
     }
   }
 
@@ -95,7 +99,7 @@ final class TLSSession {
       case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE: return .read(filled)
       case SSL_ERROR_ZERO_RETURN: return filled > 0 ? .read(filled) : .peerClosed
       default:
-        return filled > 0 ? .read(filled) : .failed(TLSFailure(of: ssl, peerName: peerName))
+        return filled > 0 ? .read(filled) : .failed(failure)
       }
     }
     return .read(filled)
@@ -108,7 +112,7 @@ final class TLSSession {
     while done < bytes.count {
       let rest = UnsafeRawBufferPointer(rebasing: bytes[done...])
       let count = SSL_write(ssl, rest.baseAddress, Int32(clamping: rest.count))
-      if count <= 0 { return TLSFailure(of: ssl, peerName: peerName) }
+      if count <= 0 { return failure }
       done += Int(count)
     }
     return nil
@@ -141,6 +145,22 @@ final class TLSSession {
     }
   }
 
+  private var failure: TLSFailure {
+    TLSFailure(of: ssl, peerName: peerName, certificate: refusedCertificate)
+  }
+
+  private static let noteRefusedCertificate: @convention(c) (Int32, OpaquePointer?) -> Int32 = {
+    accepted, store in
+    if accepted == 1 { return 1 }
+    guard let certificate = X509_STORE_CTX_get_current_cert(store),
+      let ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()),
+      let session = SSL_get_ex_data(OpaquePointer(ssl), 0)
+    else { return 0 }
+    Unmanaged<TLSSession>.fromOpaque(session).takeUnretainedValue().refusedCertificate =
+      TLSFailure.describe(certificate)
+    return 0
+  }
+
   private static func make(
     _ context: OpaquePointer
   ) -> (OpaquePointer, OpaquePointer, OpaquePointer) {
@@ -167,7 +187,7 @@ package struct TLSFailure: Error, Sendable, Equatable, CustomStringConvertible {
   /// True when the peer's certificate was not believed: expired, unknown issuer, wrong host.
   package let isCertificateProblem: Bool
 
-  init(of ssl: OpaquePointer, peerName: String) {
+  init(of ssl: OpaquePointer, peerName: String, certificate: String?) {
     let verdict = SSL_get_verify_result(ssl)
     let reason = openSSLErrors()
     guard verdict != Int(X509_V_OK) else {
@@ -177,15 +197,16 @@ package struct TLSFailure: Error, Sendable, Equatable, CustomStringConvertible {
     }
     isCertificateProblem = true
     var text = String(cString: X509_verify_cert_error_string(verdict))
-    if let certificate = SSL_get1_peer_certificate(ssl) {
-      defer { X509_free(certificate) }
-      text += "; the certificate of \(Self.name(X509_get_subject_name(certificate)))"
-      text += ", issued by \(Self.name(X509_get_issuer_name(certificate)))"
-      text += ", is valid from \(Self.date(X509_get0_notBefore(certificate)))"
-      text += " to \(Self.date(X509_get0_notAfter(certificate)))"
-    }
+    if let certificate { text += "; \(certificate)" }
     if !peerName.isEmpty { text += "; expected host \(peerName)" }
     description = "TLS certificate refused: \(text)"
+  }
+
+  static func describe(_ certificate: OpaquePointer) -> String {
+    "the certificate of \(name(X509_get_subject_name(certificate)))"
+      + ", issued by \(name(X509_get_issuer_name(certificate)))"
+      + ", is valid from \(date(X509_get0_notBefore(certificate)))"
+      + " to \(date(X509_get0_notAfter(certificate)))"
   }
 
   static func name(_ name: OpaquePointer?) -> String {
