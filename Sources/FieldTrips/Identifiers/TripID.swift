@@ -92,7 +92,7 @@ extension TripID: CustomStringConvertible {
 
 private let lowercaseDigits: [UInt8] = Array("0123456789abcdef".utf8)
 
-private func hexadecimalDigit(_ byte: UInt8) -> UInt8? {
+func hexadecimalDigit(_ byte: UInt8) -> UInt8? {
   switch byte {
   case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
   case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10

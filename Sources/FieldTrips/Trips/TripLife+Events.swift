@@ -14,6 +14,8 @@ package enum TripEvent: Hashable, Sendable {
   /// The caller ends the trip; nil keeps the dismissal that it was created with.
   case endRequested(dismissal: Dismissal?)
   case endDue
+  /// The trip is to end at another time than was planned.
+  case endMoved(to: UnixTime)
   /// APNs accepted the end event; without a channel: every token was tried.
   case endAccepted
   case channelDeletionDue
@@ -86,6 +88,7 @@ extension TripLife {
     case .staleRefreshDue: phase == .live ? [.refresh] + refreshSchedule(at: now) : []
     case .endRequested(let dismissal): end(at: now, dismissal: dismissal, rules: rules)
     case .endDue: endDue(at: now, rules: rules)
+    case .endMoved(let end): endMoved(to: end)
     case .endAccepted: endAccepted(at: now, rules: rules)
     case .channelDeletionDue: channelDeletionDue(at: now, rules: rules)
     case .channelDeleted(let id): channelDeleted(id, at: now, rules: rules)
@@ -188,6 +191,12 @@ extension TripLife {
     guard acceptsTriggers else { return [] }
     guard now >= times.endsAt else { return [.schedule(.end, at: times.endsAt)] }
     return end(at: now, dismissal: nil, rules: rules)
+  }
+
+  private mutating func endMoved(to end: UnixTime) -> [TripAction] {
+    guard acceptsTriggers else { return [] }
+    times.endsAt = max(end, times.startsAt)
+    return phase == .live ? [.schedule(.end, at: times.endsAt)] : []
   }
 
   private mutating func end(

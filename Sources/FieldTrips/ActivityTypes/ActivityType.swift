@@ -1,0 +1,87 @@
+package import JSON
+
+/// One kind of card: the phone's struct, and how triggers become its content-state.
+///
+/// A definition comes from configuration, where it may be wrong; an ``ActivityType`` is one that was
+/// checked.
+package struct ActivityTypeDefinition: Sendable, Equatable {
+  /// As callers name it: `field-trip`.
+  package var name: String
+  /// The name of the Swift `ActivityAttributes` struct, exactly.
+  package var attributesType: String
+  package var attributes: [FieldSchema]
+  package var contentState: [FieldSchema]
+  package var mapper: [MapperRule]
+  /// Phases after which nothing more comes. Their state goes out as an update, so that it can still
+  /// be corrected, and the trip ends ``ActivityTimings/endsAfterFinalPhase`` later.
+  package var finalPhases: [String]
+  package var significance: SignificanceRules
+  package var timings: ActivityTimings
+  package var storage: StoragePolicy
+  package var envelope: WireEnvelope
+  package var alerts: AlertRules
+
+  package init(
+    name: String, attributesType: String, attributes: [FieldSchema], contentState: [FieldSchema],
+    mapper: [MapperRule], finalPhases: [String] = [],
+    significance: SignificanceRules = SignificanceRules(),
+    timings: ActivityTimings = ActivityTimings(), storage: StoragePolicy = .mostRecent,
+    envelope: WireEnvelope = .plain, alerts: AlertRules
+  ) {
+    self.name = name
+    self.attributesType = attributesType
+    self.attributes = attributes
+    self.contentState = contentState
+    self.mapper = mapper
+    self.finalPhases = finalPhases
+    self.significance = significance
+    self.timings = timings
+    self.storage = storage
+    self.envelope = envelope
+    self.alerts = alerts
+  }
+}
+
+extension ActivityTypeDefinition {
+  /// The field that phase changes set.
+  var phaseField: String? { mapper.first { $0.operation == .phase }?.field }
+
+  /// What that field can be; empty without one.
+  package var phases: [String] {
+    guard let phaseField, case .choice(let phases)? = contentState.named(phaseField)?.kind else {
+      return []
+    }
+    return phases
+  }
+}
+
+/// A checked definition.
+package struct ActivityType: Sendable, Equatable {
+  package let definition: ActivityTypeDefinition
+
+  /// - Throws: every problem; paths lead into the definition, as `/contentState/place`.
+  package init(_ definition: ActivityTypeDefinition) throws(Refusal) {
+    if let refusal = Refusal(definition.problems) { throw refusal }
+    self.definition = definition
+  }
+
+  package var name: String { definition.name }
+  package var attributesType: String { definition.attributesType }
+  package var timings: ActivityTimings { definition.timings }
+  package var storage: StoragePolicy { definition.storage }
+
+  /// The state of a trip for which nobody gave one.
+  package var initialState: ContentState {
+    var object = JSONObject()
+    for field in definition.contentState where !field.isWithheld {
+      if let initial = field.initial { object[field.name] = initial }
+    }
+    return ContentState(object)
+  }
+
+  /// The alert of a remote start.
+  package func startAlert(attributes: JSONText, state: ContentState) -> AlertText {
+    let sources = [state.object, attributes.value.object ?? [:]]
+    return definition.alerts.start.filled(from: sources)
+  }
+}

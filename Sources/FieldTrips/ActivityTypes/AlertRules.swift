@@ -1,0 +1,89 @@
+import JSON
+
+/// What lights a phone up: an update without one changes the card in silence.
+package struct AlertText: Hashable, Sendable {
+  /// Never empty: the phone ignores an alert without title, its sound included.
+  package let title: String
+  package let body: String
+  /// A file in the app, or `default`.
+  package let sound: String?
+
+  /// - Throws: a sentence, when the title is empty or a part is over 512 bytes or not printable.
+  package init(title: String, body: String, sound: String? = nil) throws(IdentifierError) {
+    guard !title.isEmpty else {
+      throw IdentifierError(
+        "An alert needs a title: without one the phone ignores it, its sound included.")
+    }
+    for (name, text) in [("title", title), ("body", body), ("sound", sound ?? "")] {
+      guard text.unicodeScalars.allSatisfy({ isPrintable($0) || $0 == "\n" }) else {
+        throw IdentifierError("The alert's \(name) contains characters that cannot be printed.")
+      }
+      guard text.utf8.count <= 512 else {
+        throw IdentifierError(
+          "The alert's \(name) has \(text.utf8.count) bytes, over the limit of 512.")
+      }
+    }
+    self.title = title
+    self.body = body
+    self.sound = sound
+  }
+
+  private init(trusted title: String, _ body: String, _ sound: String?) {
+    self.title = title
+    self.body = body
+    self.sound = sound
+  }
+
+  /// Puts values for names in braces, as in `{name} has {notesCaptured} notes`; content-state
+  /// first, then attributes. A name without a value becomes nothing, and what then is an empty
+  /// title stays as it was written. Each part is cut at 512 bytes again.
+  func filled(from sources: [JSONObject]) -> AlertText {
+    let title = fill(self.title, from: sources)
+    return AlertText(
+      trusted: title.isEmpty ? self.title : cut(title, toBytes: 512),
+      cut(fill(body, from: sources), toBytes: 512), sound)
+  }
+}
+
+/// When a change brings an alert along.
+package enum AlertOccasion: Hashable, Sendable {
+  case firstNote
+  case milestone
+  case phase(String)
+}
+
+/// The alerts of an activity type.
+package struct AlertRules: Sendable, Equatable {
+  /// A remote start without alert is accepted by APNs and dropped by the phone, so there is one.
+  package var start: AlertText
+  /// Each makes its change significant.
+  package var updates: [AlertOccasion: AlertText]
+
+  package init(start: AlertText, updates: [AlertOccasion: AlertText] = [:]) {
+    self.start = start
+    self.updates = updates
+  }
+}
+
+private func fill(_ template: String, from sources: [JSONObject]) -> String {
+  var output = ""
+  var rest = template[...]
+  while let open = rest.firstIndex(of: "{"), let close = rest[open...].firstIndex(of: "}") {
+    output += rest[..<open]
+    let name = String(rest[rest.index(after: open)..<close])
+    output += text(named: name, in: sources)
+    rest = rest[rest.index(after: close)...]
+  }
+  return output + rest
+}
+
+private func text(named name: String, in sources: [JSONObject]) -> String {
+  for source in sources {
+    switch source[name] {
+    case .string(let text): return String(text.unicodeScalars.filter(isPrintable))
+    case .number(let number): return number.literal
+    default: continue
+    }
+  }
+  return ""
+}

@@ -1,0 +1,42 @@
+package import JSON
+
+extension ActivityType {
+  /// A caller's whole state, held against the phone's struct.
+  ///
+  /// Bytes stay as they came, unless something had to be left out: fields that are withheld from
+  /// the card, and what was trimmed.
+  ///
+  /// - Throws: every field that would not decode, is unknown, or is too large.
+  package func contentState(
+    validating text: JSONText, attributes: JSONText
+  ) throws(Refusal) -> ContentState {
+    let object = try checkedState(text)
+    let fitted = try fit(object, PayloadMeasure(type: self, attributes: attributes))
+    if fitted == text.value.object { return ContentState(checked: text) }
+    return ContentState(fitted)
+  }
+
+  func checkedState(_ text: JSONText) throws(Refusal) -> JSONObject {
+    guard var object = text.value.object else {
+      throw Refusal(
+        Problem(.wrongType, at: "/contentState", "Expected an object, found \(found(text.value))."))
+    }
+    for field in definition.contentState {
+      guard let value = object[field.name] else { continue }
+      object[field.name] = value.isNull ? JSONValue?.none : field.trimmed(value)
+    }
+    let problems = definition.contentState.problems(of: object, at: "/contentState")
+    if let refusal = Refusal(problems) { throw refusal }
+    for field in definition.contentState where field.isWithheld { object[field.name] = nil }
+    return object
+  }
+
+  /// A trip's attributes, held against the phone's struct.
+  ///
+  /// - Throws: every field that would not decode, or that the struct does not have.
+  package func attributes(validating object: JSONObject) throws(Refusal) -> JSONText {
+    let problems = definition.attributes.problems(of: object, at: "/attributes")
+    if let refusal = Refusal(problems) { throw refusal }
+    return JSONText(.object(object))
+  }
+}
