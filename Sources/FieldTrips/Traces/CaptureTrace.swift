@@ -11,6 +11,15 @@ package struct CaptureTrace: Sendable, Equatable {
     case generated(seed: UInt64)
     /// Taken from a person's own iNaturalist export.
     case iNaturalistExport
+
+    /// What a person is told: whether this day happened.
+    package var words: String {
+      switch self {
+      case .file: "read from a trace file"
+      case .generated(let seed): "invented by the generator, seed \(seed)"
+      case .iNaturalistExport: "from an iNaturalist export"
+      }
+    }
   }
 
   package struct Capture: Sendable, Equatable {

@@ -13,7 +13,7 @@ struct CivilTime: Equatable {
   }
 
   init(seconds: Int) {
-    day = seconds >= 0 ? seconds / 86_400 : (seconds - 86_399) / 86_400
+    day = floorDivide(seconds, 86_400)
     secondOfDay = seconds - day * 86_400
   }
 
@@ -24,7 +24,9 @@ struct CivilTime: Equatable {
       let month = scanner.number(digits: 1...2), scanner.skip("-/"),
       let day = scanner.number(digits: 1...2)
     else { return nil }
-    return dayNumber(year: year, month: month, day: day)
+    guard (1...12).contains(month), (1...CivilDate.days(inMonth: month, of: year)).contains(day)
+    else { return nil }
+    return CivilDate(year: year, month: month, day: day).daysSince1970
   }
 
   /// The first time of day in a text that people or their phones wrote: `10:24`, `10:24:05 PM`,
@@ -57,9 +59,9 @@ struct CivilTime: Equatable {
 
   /// As `2021-05-01`.
   static func written(day: Int) -> String {
-    let (year, month, dayOfMonth) = date(ofDay: day)
+    let date = CivilDate(daysSince1970: day)
     func padded(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
-    return "\(year)-\(padded(month))-\(padded(dayOfMonth))"
+    return "\(date.year)-\(padded(date.month))-\(padded(date.day))"
   }
 
   private static func zoneSeconds(of text: String) -> Int? {
@@ -79,32 +81,6 @@ struct CivilTime: Equatable {
     case .morning: return (1...12).contains(hour) ? hour % 12 : nil
     case .afternoon: return (1...12).contains(hour) ? hour % 12 + 12 : nil
     }
-  }
-
-  /// Counts years from March on, so that the leap day is the last of its year; 146,097 days make
-  /// the 400 years after which the calendar repeats.
-  private static func dayNumber(year: Int, month: Int, day: Int) -> Int? {
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
-    let lengths = [31, leap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
-    guard (1...12).contains(month), (1...lengths[month - 1]).contains(day) else { return nil }
-    let shifted = month > 2 ? year : year - 1
-    let monthsFromMarch = (month + 9) % 12
-    let daysBeforeYear = shifted * 365 + shifted / 4 - shifted / 100 + shifted / 400
-    return daysBeforeYear + (153 * monthsFromMarch + 2) / 5 + day - 1 - 719_468
-  }
-
-  private static func date(ofDay number: Int) -> (year: Int, month: Int, day: Int) {
-    // The year is found from below: its first day is at most a day or two off the mean.
-    let guess = 1970 + number * 400 / 146_097
-    for year in [guess + 1, guess, guess - 1] {
-      for month in (1...12).reversed() {
-        guard let first = dayNumber(year: year, month: month, day: 1), first <= number else {
-          continue
-        }
-        return (year, month, number - first + 1)
-      }
-    }
-    preconditionFailure("day \(number) has no date")
   }
 }
 
