@@ -1,0 +1,50 @@
+import FieldTrips
+
+/// Randomness that a seed repeats (SplitMix64), so that a failing property names its seed.
+struct PolicyDice: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var mixed = state
+    mixed = (mixed ^ mixed >> 30) &* 0xbf58_476d_1ce4_e5b9
+    mixed = (mixed ^ mixed >> 27) &* 0x94d0_49bb_1331_11eb
+    return mixed ^ mixed >> 31
+  }
+
+  mutating func roll(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &self) }
+  mutating func fraction() -> Double { .random(in: 0..<1, using: &self) }
+  mutating func happens(_ probability: Double) -> Bool { fraction() < probability }
+
+  /// Seconds between two changes: bursts a twentieth as long as pauses.
+  mutating func gap(mean: Double) -> Double {
+    let short = happens(0.7)
+    return -log(1 - fraction()) * mean * (short ? 0.15 : 3)
+  }
+
+  mutating func trip(changes: Int, meanGap: Double) -> ReplayTrip {
+    var (now, seconds) = (0.0, [Int]())
+    for _ in 0..<changes {
+      seconds.append(Int(now))
+      now += gap(mean: meanGap)
+    }
+    return ReplayTrip(name: "random", changes: seconds, end: (seconds.last ?? 0) + 300)
+  }
+
+  private func log(_ value: Double) -> Double {
+    // A rough logarithm does for random gaps; ten terms of the series around 1 per halving.
+    var (rest, halvings) = (value, 0.0)
+    while rest < 0.5 {
+      rest *= 2
+      halvings += 1
+    }
+    var (sum, power) = (0.0, 1.0)
+    for term in 1...40 {
+      power *= 1 - rest
+      sum -= power / Double(term)
+    }
+    return sum - halvings * 0.693_147_180_559_945_3
+  }
+}
