@@ -57,9 +57,12 @@ package struct RedisFailure: Error, Sendable, Equatable, CustomStringConvertible
   package let kind: Kind
   /// Sentences for the person who reads the log; no passwords, no values.
   package let description: String
+  /// The server's error, when that is why there is no connection: a wrong password, a replica.
+  package let refusal: RedisRefusal?
 
-  package init(_ kind: Kind, _ description: String) {
+  package init(_ kind: Kind, _ description: String, refusal: RedisRefusal? = nil) {
     self.kind = kind
     self.description = description
+    self.refusal = refusal
   }
 }

@@ -1,0 +1,152 @@
+import Clocks
+package import Crypto
+import Synchronization
+package import Transport
+
+/// Where nodes agree on one provider token, since APNs counts a team's tokens, not its servers.
+package protocol ProviderTokenStore: Sendable {
+  /// Offers a new token and takes the one that all use.
+  ///
+  /// An implementation answers with the stored token if it is newer than `previous` and has an age
+  /// under ``ProviderTokenSource/renewalAge``; otherwise it stores `candidate` and answers that.
+  ///
+  /// - Throws: when the store cannot be reached; the candidate is then used by this node alone.
+  func agree(on candidate: ProviderToken, replacing previous: ProviderToken?) async throws
+    -> ProviderToken
+}
+
+/// The one provider token of a team's key, shared by every connection that speaks for it.
+///
+/// Make one for each key and give it to every client: environments, apps and connections share it.
+package final class ProviderCredentials: Sendable {
+  package enum Failure: Error, Sendable, Equatable, CustomStringConvertible {
+    /// OpenSSL could not sign.
+    case cannotSign(CryptoError)
+    /// APNs calls fresh tokens expired. `offBySeconds` is this machine's clock less APNs' clock
+    /// where an answer told it.
+    case alwaysExpired(offBySeconds: Int64?)
+
+    package var description: String {
+      switch self {
+      case .cannotSign(let error): return "No provider token could be signed: \(error)"
+      case .alwaysExpired(let seconds?) where seconds != 0:
+        let direction = seconds > 0 ? "ahead of" : "behind"
+        return "APNs calls a new provider token expired: this machine's clock is "
+          + "\(seconds.magnitude) s \(direction) APNs'. Set the clock right (NTP)."
+      case .alwaysExpired:
+        return "APNs calls a new provider token expired. Compare this machine's clock with the "
+          + "true time."
+      }
+    }
+  }
+
+  private struct State {
+    var source = ProviderTokenSource()
+    var waiters: [UnsafeContinuation<Void, Never>] = []
+    var signingFailure: CryptoError?
+    var clockOffSeconds: Int64?
+    var signed = 0
+  }
+
+  package let key: ProviderKey
+  private let clock: ServiceClock
+  private let store: (any ProviderTokenStore)?
+  private let state = Mutex(State())
+
+  /// - Parameters:
+  ///   - clock: its wall time goes into tokens.
+  ///   - store: where nodes agree; nil for a single node.
+  package init(key: ProviderKey, clock: ServiceClock, store: (any ProviderTokenStore)? = nil) {
+    self.key = key
+    self.clock = clock
+    self.store = store
+  }
+
+  /// How many tokens this process signed; for metrics.
+  package var signedCount: Int { state.withLock { $0.signed } }
+
+  /// The token to send with, if nothing has to be waited for. Renews meanwhile where that is due.
+  package func presentToken() -> ProviderToken? {
+    let (now, wall) = (clock.now, clock.wall)
+    switch state.withLock({ $0.source.need(now: now, wall: wall) }) {
+    case .use(let token): return token
+    case .useAndRenew(let token):
+      Task { await renew(replacing: token) }
+      return token
+    case .renew:
+      Task { [present = state.withLock { $0.source.present }] in await renew(replacing: present) }
+      return nil
+    case .wait, .exhausted: return nil
+    }
+  }
+
+  /// The token to send with; waits while one is being made.
+  package func token() async throws(Failure) -> ProviderToken {
+    while true {
+      let (now, wall) = (clock.now, clock.wall)
+      let (need, present) = state.withLock {
+        ($0.source.need(now: now, wall: wall), $0.source.present)
+      }
+      switch need {
+      case .use(let token): return token
+      case .useAndRenew(let token):
+        Task { await renew(replacing: token) }
+        return token
+      case .renew: await renew(replacing: present)
+      case .wait: await waitForRenewal()
+      case .exhausted:
+        throw .alwaysExpired(offBySeconds: state.withLock { $0.clockOffSeconds })
+      }
+      if let failure = state.withLock({ $0.signingFailure }) { throw .cannotSign(failure) }
+    }
+  }
+
+  /// APNs answered a request that carried `token` with this refusal.
+  package func refused(_ token: ProviderToken, _ refusal: APNsRefusal) {
+    let (now, wall) = (clock.now, clock.wall)
+    state.withLock { state in
+      if let date = refusal.serverDate {
+        state.clockOffSeconds = wall.wholeSeconds - date.wholeSeconds
+      }
+      switch refusal.reason {
+      case .expiredProviderToken: state.source.refusedAsExpired(token)
+      case .tooManyProviderTokenUpdates: state.source.refusedAsTooMany(now: now)
+      default: break
+      }
+    }
+  }
+
+  private func waitForRenewal() async {
+    await withUnsafeContinuation { continuation in
+      let isOver = state.withLock { state in
+        if !state.source.isRenewing { return true }
+        state.waiters.append(continuation)
+        return false
+      }
+      if isOver { continuation.resume() }
+    }
+  }
+
+  /// Signs a candidate and agrees on it with the other nodes. Called once per renewal.
+  private func renew(replacing previous: ProviderToken?) async {
+    let result = Result { () throws(CryptoError) in try key.token(issuedAt: clock.wall) }
+    var agreed: ProviderToken?
+    if case .success(let candidate) = result {
+      agreed = (try? await store?.agree(on: candidate, replacing: previous)) ?? candidate
+    }
+    let (now, wall) = (clock.now, clock.wall)
+    let waiters = state.withLock { state in
+      if let agreed {
+        state.source.renewed(agreed, now: now, wall: wall)
+        state.signingFailure = nil
+        state.signed += 1
+      } else if case .failure(let error) = result {
+        state.source.renewalFailed()
+        state.signingFailure = error
+      }
+      defer { state.waiters.removeAll() }
+      return state.waiters
+    }
+    for waiter in waiters { waiter.resume() }
+  }
+}

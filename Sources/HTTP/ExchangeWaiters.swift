@@ -1,0 +1,180 @@
+import Clocks
+
+/// Who waits for which exchange of an HTTP/2 client, and until when. A value; knows no time.
+///
+/// Slots have the indices of the session's slots. Requests that wait for a stream form a queue by
+/// links between the slots, so that one may leave it from the middle without a search.
+struct ExchangeWaiters {
+  enum Phase: Sendable {
+    case free
+    /// Has a slot; its task is about to wait.
+    case reserved
+    /// Waits for a free stream.
+    case queued
+    case inFlight
+    /// Was answered by a deadline or a cancellation; its stream is not closed yet.
+    case abandoned
+  }
+
+  enum Completion {
+    case none
+    case task(UnsafeContinuation<ExchangeOutcome, Never>)
+    case batch(ExchangeBatch, Int)
+    /// The outcome was there before the task waited.
+    case decided(ExchangeOutcome)
+  }
+
+  struct Slot {
+    var phase = Phase.free
+    var completion = Completion.none
+    var deadline = Moment.distantFuture
+    /// Tells a slot's present user from earlier ones.
+    var generation: UInt32 = 0
+    fileprivate var next: Int32 = -1
+    fileprivate var previous: Int32 = -1
+  }
+
+  /// Names one use of a slot; a stale one names nothing.
+  struct Ticket: Sendable {
+    let index: Int
+    let generation: UInt32
+  }
+
+  private(set) var slots: [Slot] = []
+  private(set) var queuedCount = 0
+  private(set) var inFlightCount = 0
+  private var head: Int32 = -1
+  private var tail: Int32 = -1
+
+  mutating func reserve(_ index: Int, deadline: Moment) -> Ticket {
+    while slots.count <= index { slots.append(Slot()) }
+    precondition(slots[index].phase == .free, "a slot has one user")
+    slots[index].phase = .reserved
+    slots[index].deadline = deadline
+    return Ticket(index: index, generation: slots[index].generation)
+  }
+
+  func isCurrent(_ ticket: Ticket) -> Bool {
+    slots[ticket.index].generation == ticket.generation
+  }
+
+  func phase(_ index: Int) -> Phase { slots[index].phase }
+
+  mutating func setCompletion(_ index: Int, _ completion: Completion) {
+    slots[index].completion = completion
+  }
+
+  /// The outcome is known: hands over who waits for it. The slot's ticket is void from here on.
+  mutating func complete(_ index: Int) -> Completion {
+    let completion = slots[index].completion
+    slots[index].completion = .none
+    slots[index].deadline = .distantFuture
+    slots[index].generation &+= 1
+    return completion
+  }
+
+  mutating func enqueue(_ index: Int) {
+    slots[index].phase = .queued
+    slots[index].next = -1
+    slots[index].previous = tail
+    if tail >= 0 { slots[Int(tail)].next = Int32(index) } else { head = Int32(index) }
+    tail = Int32(index)
+    queuedCount += 1
+  }
+
+  /// The one that waits longest, still in the queue.
+  var first: Int? { head >= 0 ? Int(head) : nil }
+
+  mutating func dequeue(_ index: Int) {
+    let (next, previous) = (slots[index].next, slots[index].previous)
+    if previous >= 0 { slots[Int(previous)].next = next } else { head = next }
+    if next >= 0 { slots[Int(next)].previous = previous } else { tail = previous }
+    slots[index].phase = .reserved
+    queuedCount -= 1
+  }
+
+  mutating func began(_ index: Int) {
+    slots[index].phase = .inFlight
+    inFlightCount += 1
+  }
+
+  mutating func abandon(_ index: Int) { slots[index].phase = .abandoned }
+
+  mutating func streamEnded(_ index: Int) {
+    inFlightCount -= 1
+    slots[index].phase = .free
+  }
+
+  mutating func free(_ index: Int) { slots[index].phase = .free }
+
+  /// Slots whose deadline is at `now` or before, and the earliest deadline of the others.
+  func expired(at now: Moment) -> (indices: [Int], next: Moment) {
+    var indices: [Int] = []
+    var next = Moment.distantFuture
+    for index in slots.indices {
+      let deadline = slots[index].deadline
+      if deadline <= now { indices.append(index) } else { next = min(next, deadline) }
+    }
+    return (indices, next)
+  }
+}
+
+/// One item of a batch: what differs from the template, and the body.
+package struct BatchItem: Sendable {
+  package var values: [String]
+  package var body: [UInt8]
+
+  package init(values: [String], body: [UInt8]) {
+    self.values = values
+    self.body = body
+  }
+}
+
+/// Many requests of one template that are waited for together.
+///
+/// Items take a stream when one is free and no single request waits, so a batch of any size holds
+/// no place in the queue.
+///
+/// `@unchecked Sendable` is right because it is made for, and touched by, one client alone.
+final class ExchangeBatch: @unchecked Sendable {
+  let template: RequestTemplate
+  let items: [BatchItem]
+  let deadline: Moment
+  private(set) var outcomes: [ExchangeOutcome?]
+  private(set) var nextItem = 0
+  private var open: Int
+  var continuation: UnsafeContinuation<[ExchangeOutcome], Never>?
+  var isCancelled = false
+
+  init(template: RequestTemplate, items: [BatchItem], deadline: Moment) {
+    self.template = template
+    self.items = items
+    self.deadline = deadline
+    outcomes = Array(repeating: nil, count: items.count)
+    open = items.count
+  }
+
+  var hasItems: Bool { nextItem < items.count }
+
+  func takeItem() -> Int {
+    defer { nextItem += 1 }
+    return nextItem
+  }
+
+  func finish(_ item: Int, _ outcome: ExchangeOutcome) {
+    outcomes[item] = outcome
+    open -= 1
+    resumeIfDone()
+  }
+
+  /// Ends the items that have not had a stream yet.
+  func finishRest(_ outcome: ExchangeOutcome) {
+    while hasItems { finish(takeItem(), outcome) }
+  }
+
+  func resumeIfDone() {
+    guard open == 0, let continuation else { return }
+    self.continuation = nil
+    continuation.resume(returning: outcomes.compactMap { $0 })
+  }
+}

@@ -1,0 +1,125 @@
+import Clocks
+import Transport
+
+/// Deadlines of requests, and whether the peer is still there.
+extension HTTP2Client {
+  // MARK: Deadlines
+
+  /// Sees to it that deadlines are looked at by `moment`.
+  ///
+  /// There is one timer for all requests, set to the earliest deadline that was seen. Most requests
+  /// are answered long before theirs, so it fires about once per deadline's length and then looks
+  /// through the slots: cheaper than arming and cancelling a timer for each request.
+  func watchDeadline(_ moment: Moment) {
+    if let deadlineTimer {
+      guard moment < deadlineTimer.at else { return }
+      loop.cancel(deadlineTimer.timer)
+    }
+    let timer = loop.schedule(at: moment) { self.assumeIsolated { $0.lookAtDeadlines() } }
+    deadlineTimer = (timer, moment)
+  }
+
+  private func lookAtDeadlines() {
+    deadlineTimer = nil
+    let now = loop.now
+    let (due, next) = waiters.expired(at: now)
+    for index in due {
+      let isInFlight = waiters.phase(index) == .inFlight
+      finish(index, isInFlight ? .unknown(Self.unanswered) : .notSent(Self.unsent))
+    }
+    for batch in batches where batch.deadline <= now { batch.finishRest(.notSent(Self.unsent)) }
+    batches.removeAll { !$0.hasItems }
+    // A few milliseconds together, so that deadlines close to each other cost one look.
+    let earliest = batches.map(\.deadline).reduce(next, min)
+    if earliest < .distantFuture { watchDeadline(max(earliest, now + .milliseconds(4))) }
+  }
+
+  private static let unanswered = ExchangeFailure(
+    .deadline, "No answer came by the request's deadline.")
+  private static let unsent = ExchangeFailure(
+    .deadline, "No stream became free by the request's deadline.")
+
+  // MARK: Pings
+
+  /// Asks the peer for a sign of life.
+  ///
+  /// - Returns: how long its answer took; nil when none came in time, or the connection ended.
+  package func ping(timeout: Duration) async -> Duration? {
+    if isClosed { return nil }
+    return await withUnsafeContinuation { continuation in
+      if isClosed { return continuation.resume(returning: nil) }
+      let payload = nextPing
+      nextPing += 1
+      pings.append(PendingPing(payload: payload, sentAt: loop.now, continuation: continuation))
+      session.ping(payload)
+      stream.setNeedsFlush()
+      _ = loop.schedule(at: loop.now + timeout) {
+        self.assumeIsolated { $0.endPing(payload, answered: false) }
+      }
+    }
+  }
+
+  func pingAnswered(_ payload: UInt64) { endPing(payload, answered: true) }
+
+  private func endPing(_ payload: UInt64, answered: Bool) {
+    guard let position = pings.firstIndex(where: { $0.payload == payload }) else { return }
+    let ping = pings.remove(at: position)
+    ping.continuation.resume(returning: answered ? MonotonicClock.now() - ping.sentAt : nil)
+  }
+
+  // MARK: Silence
+
+  /// Looks again when the peer could have been silent for too long.
+  func armLiveness() {
+    guard !isClosed else { return }
+    let next: Moment
+    if let probeSentAt {
+      next = probeSentAt + configuration.pingTimeout
+    } else {
+      next = lastReceived + configuration.pingAfterSilence
+    }
+    let idle = configuration.idleTimeout.map { lastUsed + $0 } ?? .distantFuture
+    livenessTimer = loop.schedule(at: max(min(next, idle), loop.now + .milliseconds(1))) {
+      self.assumeIsolated { $0.lookForLife() }
+    }
+  }
+
+  private func lookForLife() {
+    livenessTimer = nil
+    guard !isClosed else { return }
+    let now = loop.now
+    if let probe = probeSentAt {
+      if lastReceived >= probe {
+        probeSentAt = nil
+      } else if now >= probe + configuration.pingTimeout {
+        return giveUp(silentFor: now - lastReceived)
+      }
+    } else if now >= lastReceived + configuration.pingAfterSilence {
+      probeSentAt = now
+      session.ping(0)
+      stream.setNeedsFlush()
+    }
+    if let idle = configuration.idleTimeout, activeStreams == 0, queued == 0,
+      now >= lastUsed + idle
+    {
+      session.announceEnd()
+      return closeNow("idle for \(idle.inSeconds) s")
+    }
+    armLiveness()
+  }
+
+  /// The peer may be gone for good, so nothing is written any more.
+  private func giveUp(silentFor span: Duration) {
+    closeReason = "the peer was silent for \(span.inSeconds) s and did not answer a PING"
+    stream.abort()
+  }
+
+  func stopTimers() {
+    if let deadlineTimer { loop.cancel(deadlineTimer.timer) }
+    if let livenessTimer { loop.cancel(livenessTimer) }
+    deadlineTimer = nil
+    livenessTimer = nil
+    for ping in pings { ping.continuation.resume(returning: nil) }
+    pings = []
+  }
+}

@@ -1,0 +1,219 @@
+internal import Clocks
+package import Transport
+
+/// A `redis-server` of our own, in a folder of our own: reached by a Unix socket only, so nobody
+/// else on the network or the machine can.
+///
+/// It ends with the process that started it, however that ends: the kernel asks it to. What it has
+/// acknowledged is then on disk, up to the last second (`appendfsync everysec`).
+package actor PrivateRedisServer {
+  package struct Options: Sendable {
+    /// Holds the data, the log, the socket and the process ID; made if it is not there, with access
+    /// for this user only.
+    package var folder: String
+    /// The program; searched for in `PATH` when nil.
+    package var executable: String?
+    /// Keeps an append-only file, so that data survive. Switched off for tests.
+    package var isDurable = true
+    /// Also listens on this port of 127.0.0.1. For tests.
+    package var port: Int?
+    /// Further arguments, such as `["--requirepass", "…"]`. They can be seen by all users of the
+    /// machine in its list of processes.
+    package var arguments: [String] = []
+    /// How long an earlier server in the folder may take to end, and ours to read its data.
+    package var startDeadline: Duration = .seconds(60)
+    /// How long it may take to write its data at the end, before it is killed.
+    package var stopDeadline: Duration = .seconds(20)
+
+    /// Set for a folder that we made with a new name: it is removed when the server has stopped.
+    fileprivate(set) var isTemporary = false
+
+    package init(folder: String) { self.folder = folder }
+
+    /// A server for one test: empty, in a new folder, saving nothing, gone without trace when
+    /// stopped.
+    package static func temporary() throws(PrivateRedisError) -> Options {
+      var options = Options(folder: try Folder.makeTemporary())
+      options.isDurable = false
+      options.isTemporary = true
+      return options
+    }
+  }
+
+  package let options: Options
+  package nonisolated let process: Subprocess
+  private let loop: EventLoop
+
+  private init(options: Options, process: Subprocess, loop: EventLoop) {
+    self.options = options
+    self.process = process
+    self.loop = loop
+  }
+
+  /// How to reach it.
+  package nonisolated var configuration: RedisConfiguration {
+    RedisConfiguration(endpoint: .unix(path: options.socketPath))
+  }
+
+  /// Starts a server and waits until it answers.
+  ///
+  /// - Throws: ``PrivateRedisError``, whose text says what to do.
+  package static func start(
+    _ options: Options, on loop: EventLoop
+  ) async throws(PrivateRedisError) -> PrivateRedisServer {
+    guard options.socketPath.utf8.count <= 107 else {
+      throw .pathTooLong(options.socketPath)
+    }
+    let executable: String
+    if let named = options.executable {
+      executable = named
+    } else {
+      executable = try findExecutable()
+    }
+    try Folder.make(options.folder)
+    let end = MonotonicClock.now() + options.startDeadline
+    try await waitForPredecessor(in: options.folder, until: end, on: loop)
+    let process: Subprocess
+    do throws(SystemError) {
+      process = try await Subprocess.start(
+        executable, arguments: arguments(options), outputPath: options.logPath, on: loop)
+    } catch {
+      throw .cannotStart("\(executable) cannot be started: \(error).")
+    }
+    let server = PrivateRedisServer(options: options, process: process, loop: loop)
+    try await server.waitUntilReady(until: end)
+    return server
+  }
+
+  /// Ends it in order: it takes no more commands, writes what is not on disk yet, and exits.
+  /// One that is not durable saves nothing.
+  package func stop() async {
+    guard process.isRunning else { return }
+    // A durable server thereby writes out its append-only file, and makes no other copy.
+    let command = RedisCommand("SHUTDOWN", Spread(options.isDurable ? [] : ["NOSAVE"]))
+    let watchdog = Task(executorPreference: loop.tasks) { [loop, options, process] in
+      try await loop.sleep(for: options.stopDeadline)
+      // Not SIGTERM: the server is ending already, and would only note that it was asked twice.
+      process.signal(9)
+    }
+    if let connection = try? await RedisConnection.connect(configuration, loop: loop) {
+      // It answers by closing the connection.
+      _ = try? await connection.call(command, before: MonotonicClock.now() + options.stopDeadline)
+      await connection.abort()
+    }
+    process.terminate()
+    _ = await process.waitForExit()
+    watchdog.cancel()
+    if options.isTemporary { Folder.remove(options.folder) }
+  }
+
+  /// Runs `body` with a server for itself alone, and stops it afterwards. For tests, in any room.
+  package static func withTemporary<Value: Sendable>(
+    on loop: EventLoop, port: Int? = nil, arguments: [String] = [],
+    _ body: (PrivateRedisServer) async throws -> Value
+  ) async throws -> Value {
+    var options = try Options.temporary()
+    options.port = port
+    options.arguments = arguments
+    let server = try await start(options, on: loop)
+    do {
+      let value = try await body(server)
+      await server.stop()
+      return value
+    } catch {
+      await server.stop()
+      throw error
+    }
+  }
+
+  private func waitUntilReady(until end: Moment) async throws(PrivateRedisError) {
+    var last = "it did not open its socket"
+    var attempt = configuration
+    attempt.connectDeadline = .seconds(2)
+    while MonotonicClock.now() < end {
+      guard process.isRunning else {
+        throw .cannotStart(
+          "redis-server ended with status \(await process.waitForExit()) when it should start. "
+            + "Its log \(options.logPath) ends: \(Folder.lastLine(of: options.logPath))")
+      }
+      do {
+        let connection = try await RedisConnection.connect(attempt, loop: loop)
+        await connection.close()
+        return
+      } catch {
+        // A password that `arguments` set is no reason to wait: it answers.
+        if let refusal = error.failure?.refusal, refusal.kind == .noAuth { return }
+        last = "\(error)"
+      }
+      try? await loop.sleep(for: .milliseconds(10))
+    }
+    process.terminate()
+    throw .cannotStart(
+      "redis-server was not ready within \(options.startDeadline.inSeconds) s: \(last) "
+        + "See \(options.logPath).")
+  }
+
+  /// Waits for a server that an earlier life of ours started in this folder and that is still
+  /// writing its data. Two at once would write into one file.
+  private static func waitForPredecessor(
+    in folder: String, until end: Moment, on loop: EventLoop
+  ) async throws(PrivateRedisError) {
+    while let processID = Folder.servingProcess(of: folder) {
+      guard MonotonicClock.now() < end else {
+        throw .folderInUse(folder: folder, processID: processID)
+      }
+      try? await loop.sleep(for: .milliseconds(50))
+    }
+  }
+
+  private static func arguments(_ options: Options) -> [String] {
+    var arguments = [
+      "--port", String(options.port ?? 0), "--bind", "127.0.0.1",
+      "--unixsocket", options.socketPath, "--unixsocketperm", "600",
+      "--dir", options.folder, "--pidfile", options.folder + "/" + Folder.processIDFile,
+      "--daemonize", "no", "--loglevel", "notice", "--maxmemory-policy", "noeviction",
+      "--save", "",
+    ]
+    if options.isDurable {
+      arguments += ["--appendonly", "yes", "--appendfsync", "everysec"]
+    } else {
+      arguments += ["--appendonly", "no"]
+    }
+    return arguments + options.arguments
+  }
+
+  private static func findExecutable() throws(PrivateRedisError) -> String {
+    for name in ["redis-server", "valkey-server"] {
+      if let path = Folder.executable(named: name) { return path }
+    }
+    throw .notInstalled
+  }
+}
+
+extension PrivateRedisServer.Options {
+  package var socketPath: String { folder + "/redis.sock" }
+  package var logPath: String { folder + "/redis.log" }
+}
+
+/// Why a private server cannot be had.
+package enum PrivateRedisError: Error, Sendable, Equatable, CustomStringConvertible {
+  case notInstalled
+  case pathTooLong(String)
+  case folderInUse(folder: String, processID: Int32)
+  case cannotStart(String)
+
+  package var description: String {
+    switch self {
+    case .notInstalled:
+      "There is no redis-server in PATH. Install it (Debian and Ubuntu: apt-get install "
+        + "redis-server; Fedora: dnf install redis), or name a server that runs already by its URL."
+    case .pathTooLong(let path):
+      "The socket \(path) has a path of \(path.utf8.count) bytes, and the system takes 107: choose "
+        + "a data folder with a shorter path."
+    case .folderInUse(let folder, let processID):
+      "Process \(processID) serves the data in \(folder) and does not end. Stop it, or choose "
+        + "another data folder."
+    case .cannotStart(let text): text
+    }
+  }
+}

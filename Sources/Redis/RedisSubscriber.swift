@@ -1,0 +1,242 @@
+package import Clocks
+package import Transport
+
+/// What a subscriber hears, in order.
+package enum SubscriberEvent: Sendable, Equatable {
+  /// The server has confirmed a channel for the first time; messages from here on are heard.
+  case subscribed(channel: String)
+  case message(channel: String, payload: [UInt8])
+  /// The channel was not heard for a while and is again. What was published in between is lost.
+  case gap(SubscriptionGap)
+  /// The server does not let us subscribe; tried again on the next connection.
+  case refused(RedisRefusal)
+}
+
+/// A time during which messages may have been missed.
+package struct SubscriptionGap: Sendable, Equatable {
+  package let channel: String
+  /// The last sign of life before it, in the machine's monotonic time.
+  package let from: Moment
+  package let until: Moment
+  package let reason: String
+}
+
+/// Hears channels of a Redis server, over connections of its own, and says when it did not.
+///
+/// Publish/subscribe has no memory: what is published while nobody listens is gone. This class
+/// reconnects and subscribes again by itself, and reports each gap; who cannot live with gaps uses
+/// streams. What is *wanted* is kept apart from what the server has confirmed, so that losing one
+/// connection while subscribing on another forgets nothing.
+///
+/// When its buffer is full it stops reading, so a slow consumer delays messages. Redis then holds
+/// them, up to its `client-output-buffer-limit`, and beyond that ends the connection: a gap.
+///
+/// It holds itself until ``close()``.
+package actor RedisSubscriber {
+  package nonisolated var unownedExecutor: UnownedSerialExecutor {
+    loop.serial.asUnownedSerialExecutor()
+  }
+
+  private enum Coverage {
+    /// Wanted, and never confirmed yet.
+    case awaited
+    case heard
+    case lost(since: Moment, reason: String)
+  }
+
+  package nonisolated let loop: EventLoop
+  package nonisolated let configuration: RedisConfiguration
+  /// Gaps reported so far, over all channels.
+  package private(set) var gaps = 0
+
+  /// The channels that we want to hear, and how that stands.
+  private var coverage: [String: Coverage] = [:]
+  /// Those that this connection was asked for, confirmed or not.
+  private var requested: Set<String> = []
+  private var connection: RedisConnection?
+  private var backoff: Backoff
+  private var generator = SystemRandomNumberGenerator()
+  private var life: Task<Void, Never>?
+  private var isClosed = false
+
+  private var buffer: [SubscriberEvent] = []
+  private let maxBuffered: Int
+  private var reader: UnsafeContinuation<[SubscriberEvent]?, Never>?
+
+  /// - Parameter maxBuffered: events that may wait for the consumer before reading stops. One read
+  ///   may exceed it, by at most what 64 KB hold.
+  package init(configuration: RedisConfiguration, loop: EventLoop, maxBuffered: Int = 10_000) {
+    self.configuration = configuration
+    self.loop = loop
+    self.maxBuffered = maxBuffered
+    backoff = Backoff(first: configuration.firstBackoff, longest: configuration.longestBackoff)
+  }
+
+  // MARK: Use
+
+  /// Adds channels to those that are wanted. ``SubscriberEvent/subscribed(channel:)`` says when
+  /// each is heard.
+  package func subscribe(to channels: [String]) {
+    guard !isClosed else { return }
+    for channel in channels where coverage[channel] == nil { coverage[channel] = .awaited }
+    requestWhatDiffers()
+    if life == nil { life = Task(executorPreference: loop.tasks) { await self.live() } }
+  }
+
+  package func unsubscribe(from channels: [String]) {
+    for channel in channels { coverage[channel] = nil }
+    requestWhatDiffers()
+  }
+
+  /// All events that have come since the last call; waits for one when there are none.
+  ///
+  /// One consumer at a time.
+  ///
+  /// - Returns: nil once closed.
+  package func nextBatch() async -> [SubscriberEvent]? {
+    precondition(reader == nil, "a subscriber has one consumer")
+    return await withUnsafeContinuation { continuation in
+      if !buffer.isEmpty {
+        continuation.resume(returning: takeBuffer())
+      } else if isClosed {
+        continuation.resume(returning: nil)
+      } else {
+        reader = continuation
+      }
+    }
+  }
+
+  /// The events as an asynchronous sequence, a batch an element.
+  package nonisolated var batches: Batches { Batches(subscriber: self) }
+
+  package struct Batches: AsyncSequence, AsyncIteratorProtocol, Sendable {
+    fileprivate let subscriber: RedisSubscriber
+
+    package func makeAsyncIterator() -> Batches { self }
+    package func next() async -> [SubscriberEvent]? { await subscriber.nextBatch() }
+  }
+
+  /// Whether every wanted channel is heard right now.
+  package var isHearingAll: Bool {
+    coverage.values.allSatisfy { if case .heard = $0 { true } else { false } }
+  }
+
+  /// Ends it; events that wait can still be taken.
+  package func close() {
+    isClosed = true
+    life?.cancel()
+    connection?.assumeIsolated { $0.abort() }
+    if buffer.isEmpty, let reader = reader.take() { reader.resume(returning: nil) }
+  }
+
+  // MARK: Life
+
+  private func live() async {
+    while !isClosed {
+      await liveOnce()
+      if isClosed { return }
+      let pause = backoff.pause(using: &generator)
+      try? await loop.sleep(for: pause)
+    }
+  }
+
+  private func liveOnce() async {
+    guard let connection = try? await RedisConnection.connect(configuration, loop: loop) else {
+      return
+    }
+    if isClosed { return await connection.abort() }
+    let connectedAt = loop.now
+    adopt(connection)
+    let failure = await connection.waitUntilClosed()
+    noteLoss(of: connection, failure)
+    backoff.lasted(loop.now - connectedAt)
+  }
+
+  private func noteLoss(of connection: RedisConnection, _ failure: RedisFailure) {
+    self.connection = nil
+    requested = []
+    let lastHeard = connection.assumeIsolated { $0.lastReceived }
+    for (channel, state) in coverage {
+      if case .heard = state {
+        coverage[channel] = .lost(since: lastHeard, reason: failure.description)
+      }
+    }
+  }
+
+  private func adopt(_ connection: RedisConnection) {
+    self.connection = connection
+    requested = []
+    connection.assumeIsolated { connection in
+      connection.carryMessages { [weak self] values in
+        self?.assumeIsolated { $0.received(values) }
+      }
+    }
+    requestWhatDiffers()
+    // The consumer may have been slow before the last connection ended, and may still be.
+    if buffer.count >= maxBuffered { connection.assumeIsolated { $0.pauseReading() } }
+  }
+
+  /// Asks for what is wanted and was not asked for, and the reverse. The result depends on the two
+  /// sets only, never on the order in which they came about.
+  private func requestWhatDiffers() {
+    guard let connection else { return }
+    let wanted = Set(coverage.keys)
+    let added = wanted.subtracting(requested).sorted()
+    let dropped = requested.subtracting(wanted).sorted()
+    requested = wanted
+    connection.assumeIsolated { connection in
+      if !added.isEmpty { connection.post(RedisCommand("SUBSCRIBE", Spread(added))) }
+      if !dropped.isEmpty { connection.post(RedisCommand("UNSUBSCRIBE", Spread(dropped))) }
+    }
+  }
+
+  // MARK: Messages
+
+  private func received(_ values: [RESPValue]) {
+    for value in values { take(value) }
+    guard !buffer.isEmpty else { return }
+    if let reader = reader.take() {
+      reader.resume(returning: takeBuffer())
+    } else if buffer.count >= maxBuffered {
+      connection?.assumeIsolated { $0.pauseReading() }
+    }
+  }
+
+  private func take(_ value: RESPValue) {
+    switch value {
+    case .error(let refusal): buffer.append(.refused(refusal))
+    case .array(let parts) where parts.count >= 2:
+      guard case .bulk(let kind) = parts[0], case .bulk(let name) = parts[1] else { return }
+      let channel = String(decoding: name, as: UTF8.self)
+      if kind.elementsEqual("message".utf8), parts.count == 3, case .bulk(let payload) = parts[2] {
+        // One that was on its way while we unsubscribed is no longer wanted.
+        if coverage[channel] != nil {
+          buffer.append(.message(channel: channel, payload: payload))
+        }
+      } else if kind.elementsEqual("subscribe".utf8) {
+        confirmed(channel)
+      }
+    // Pongs, and confirmations that we unsubscribed.
+    default: break
+    }
+  }
+
+  private func confirmed(_ channel: String) {
+    switch coverage[channel] {
+    case .awaited: buffer.append(.subscribed(channel: channel))
+    case .lost(let since, let reason):
+      gaps += 1
+      buffer.append(
+        .gap(SubscriptionGap(channel: channel, from: since, until: loop.now, reason: reason)))
+    case .heard, nil: return
+    }
+    coverage[channel] = .heard
+  }
+
+  private func takeBuffer() -> [SubscriberEvent] {
+    let events = buffer
+    buffer = []
+    connection?.assumeIsolated { $0.resumeReading() }
+    return events
+  }
+}

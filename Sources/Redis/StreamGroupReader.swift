@@ -1,0 +1,134 @@
+package import Transport
+
+/// One consumer of a consumer group: entries are handed to one consumer each, and stay its
+/// responsibility until acknowledged.
+///
+/// An entry may come twice (after a crash, or taken over by ``claim(idleFor:)``), and is never
+/// skipped: entries that were handed out in a reply that did not reach us are fetched from the
+/// group's list of pending ones before any new ones.
+package actor StreamGroupReader {
+  package nonisolated var unownedExecutor: UnownedSerialExecutor {
+    loop.serial.asUnownedSerialExecutor()
+  }
+
+  package nonisolated let loop: EventLoop
+  package nonisolated let key: String
+  package nonisolated let group: String
+  package nonisolated let consumer: String
+  /// How often the group was found missing and made anew.
+  package private(set) var recreations = 0
+
+  private let reading: RedisClient
+  private let commands: RedisClient
+  private let count: Int
+  private let block: Duration
+  private let onGroupLost: @Sendable (StreamID) async -> StreamID
+  /// The last entry that was returned, or where the group began.
+  private var lastDelivered: StreamID
+  /// Set while entries of ours that were not acknowledged are read again, from there on.
+  private var recovery: StreamID? = .zero
+  private var claimCursor = StreamID.zero
+  private var hasGroup = false
+
+  /// - Parameters:
+  ///   - configuration: for the connection that blocks.
+  ///   - commands: a client for everything else, on the same loop; not closed with this.
+  ///   - start: where a group that does not exist yet begins.
+  ///   - onGroupLost: is asked where to begin when the group is gone (a flush, a deleted stream);
+  ///     gets the last ID that this consumer was given, which is also the default answer, so that
+  ///     entries added before the group was made anew are not lost.
+  package init(
+    key: String, group: String, consumer: String, configuration: RedisConfiguration,
+    commands: RedisClient, start: StreamID = .zero, count: Int = 256,
+    block: Duration = .seconds(2),
+    onGroupLost: @escaping @Sendable (StreamID) async -> StreamID = { $0 }
+  ) {
+    self.key = key
+    self.group = group
+    self.consumer = consumer
+    self.commands = commands
+    self.count = count
+    self.block = block
+    self.onGroupLost = onGroupLost
+    lastDelivered = start
+    loop = commands.loop
+    reading = RedisClient(configuration: configuration, loop: commands.loop)
+  }
+
+  /// The next entries; first those that this consumer was given in an earlier life.
+  ///
+  /// - Throws: ``RedisError`` when the server refuses, or when there was no connection for a whole
+  ///   deadline. Calling again is then right, except after ``close()``.
+  package func next() async throws(RedisError) -> [StreamEntry] {
+    while true {
+      do {
+        let entries = try await read()
+        hasGroup = true
+        if let last = entries.last {
+          lastDelivered = max(lastDelivered, last.id)
+          if recovery != nil { recovery = last.id }
+          return entries
+        }
+        // Pending entries are at their end, or nothing new came.
+        recovery = nil
+      } catch {
+        try await recover(from: error)
+      }
+    }
+  }
+
+  /// Says that entries are done with; only then will the group forget them.
+  package func acknowledge(_ ids: [StreamID]) async throws(RedisError) {
+    if ids.isEmpty { return }
+    _ = try await commands.call(.xack(key, group: group, ids))
+  }
+
+  /// Takes over entries that other consumers, or an earlier life of this one, have held for long.
+  ///
+  /// Each call looks at a part of the pending ones; call it now and then.
+  package func claim(idleFor idle: Duration) async throws(RedisError) -> [StreamEntry] {
+    let reply = try await commands.call(
+      .xautoclaim(
+        key, group: group, consumer: consumer, idleFor: idle, from: claimCursor, count: count)
+    ).arrayValue()
+    guard reply.count >= 2 else {
+      throw RESPValue.array(reply).unexpected("a cursor and entries")
+    }
+    claimCursor = try reply[0].streamIDValue()
+    return try reply[1].streamEntries()
+  }
+
+  /// Ends it; a call of ``next()`` that waits throws. Entries that were handed out and not
+  /// acknowledged stay pending.
+  package func close() async {
+    await reading.close(atOnce: true)
+  }
+
+  private func read() async throws(RedisError) -> [StreamEntry] {
+    let command = RedisCommand.xreadgroup(
+      key, group: group, consumer: consumer, after: recovery, count: count, block: block)
+    let deadline = block + reading.configuration.commandDeadline
+    return try await reading.call(command, deadline: deadline).streamBatches().first?.entries ?? []
+  }
+
+  private func recover(from error: RedisError) async throws(RedisError) {
+    switch error {
+    case .refused(let refusal) where refusal.kind == .noGroup: try await makeGroup()
+    case .unknownOutcome(let failure) where failure.kind != .closing:
+      // Entries of the lost reply are ours by now; they lie behind the last one that we saw.
+      if recovery == nil { recovery = lastDelivered }
+    default: throw error
+    }
+  }
+
+  private func makeGroup() async throws(RedisError) {
+    let position = hasGroup ? await onGroupLost(lastDelivered) : lastDelivered
+    do {
+      _ = try await commands.call(.xgroupCreate(key, group: group, after: position))
+      if hasGroup { recreations += 1 }
+    } catch {
+      // Another consumer was faster.
+      guard error.refusal?.kind == .groupExists else { throw error }
+    }
+  }
+}

@@ -1,0 +1,112 @@
+package import Transport
+
+/// Reads many streams as they grow, each from its own position, over one connection of its own.
+///
+/// The positions live here: an entry is returned once, and after a lost connection reading goes on
+/// where it was. Nothing is remembered on the server, so who restarts must bring the positions.
+package actor StreamTail {
+  package nonisolated var unownedExecutor: UnownedSerialExecutor {
+    loop.serial.asUnownedSerialExecutor()
+  }
+
+  package nonisolated let loop: EventLoop
+  private let reading: RedisClient
+  /// For ending a wait that began before a stream was added.
+  private let commands: RedisClient
+  private let count: Int
+  private let block: Duration
+  private var positions: [String: StreamID] = [:]
+  /// Set while the server holds our read; the positions that it was sent with are then old.
+  private var isBlocked = false
+  private var isChanged = false
+  private var idle: UnsafeContinuation<Void, Never>?
+  private var isClosed = false
+
+  /// - Parameters:
+  ///   - configuration: for the connection that blocks.
+  ///   - commands: a client for everything else, on the same loop; not closed with this.
+  ///   - count: entries of each stream in one read.
+  ///   - block: the longest wait on the server; only a bound for noticing that it is gone.
+  package init(
+    configuration: RedisConfiguration, commands: RedisClient, count: Int = 256,
+    block: Duration = .seconds(2)
+  ) {
+    loop = commands.loop
+    self.commands = commands
+    self.count = count
+    self.block = block
+    reading = RedisClient(configuration: configuration, loop: commands.loop)
+  }
+
+  /// Reads `key` too, or reads it from another position.
+  package func follow(_ key: String, after position: StreamID) async {
+    positions[key] = position
+    await changed()
+  }
+
+  /// Adds several streams in one step.
+  package func follow(_ cursors: [(key: String, after: StreamID)]) async {
+    for cursor in cursors { positions[cursor.key] = cursor.after }
+    await changed()
+  }
+
+  /// Reads `key` no more. A batch of it that is being returned at this moment may still come.
+  package func forget(_ key: String) { positions[key] = nil }
+
+  /// What the next read of `key` starts behind; nil when it is not followed.
+  package func position(of key: String) -> StreamID? { positions[key] }
+
+  /// The next entries, of one stream or several, in order within each; waits until there are any.
+  ///
+  /// - Throws: ``RedisError`` when the server refuses, when there was no connection for a whole
+  ///   deadline, or when closed; the positions then stand where they stood, and calling again is
+  ///   right except after closing.
+  package func next() async throws(RedisError) -> [StreamBatch] {
+    while true {
+      if positions.isEmpty, !isClosed { await waitForAStream() }
+      let cursors = positions.map { (key: $0.key, after: $0.value) }
+      isChanged = false
+      isBlocked = true
+      defer { isBlocked = false }
+      let command = RedisCommand.xread(cursors, count: count, block: block)
+      let deadline = block + reading.configuration.commandDeadline
+      let batches = try await reading.call(command, deadline: deadline).streamBatches()
+      let wanted = batches.filter { batch in
+        // Forgotten or moved while the server was asked: not what the caller wants any more.
+        guard let position = positions[batch.key],
+          cursors.contains(where: { $0.key == batch.key && $0.after == position })
+        else { return false }
+        return true
+      }
+      for batch in wanted { positions[batch.key] = batch.entries.last?.id }
+      if !wanted.isEmpty { return wanted }
+    }
+  }
+
+  /// Ends it; a call of ``next()`` that waits throws.
+  package func close() async {
+    isClosed = true
+    await reading.close(atOnce: true)
+    idle.take()?.resume()
+  }
+
+  private func waitForAStream() async {
+    await withUnsafeContinuation { continuation in
+      if positions.isEmpty, !isClosed { idle = continuation } else { continuation.resume() }
+    }
+  }
+
+  private func changed() async {
+    idle.take()?.resume()
+    guard isBlocked, !isChanged else { return }
+    isChanged = true
+    guard let number = await reading.greeting?.clientID else { return }
+    // The read may not have reached the server yet, and then there is nothing to unblock: so ask
+    // again a few times. In the worst case the new stream waits for the end of the block.
+    for _ in 0..<10 where isBlocked && isChanged {
+      let command = RedisCommand("CLIENT", "UNBLOCK", number).repeatable()
+      guard let reply = try? await commands.call(command), reply == .integer(0) else { return }
+      try? await loop.sleep(for: .milliseconds(5))
+    }
+  }
+}
