@@ -82,7 +82,8 @@ let package = Package(
     .testTarget(
       name: "TransportTests", dependencies: ["Transport", "Clocks"], swiftSettings: common),
     .testTarget(
-      name: "HTTPTests", dependencies: ["HTTP", "Transport", "Clocks"], swiftSettings: common),
+      name: "HTTPTests", dependencies: ["HTTP", "Transport", "Crypto", "Clocks"],
+      swiftSettings: common),
     .testTarget(
       name: "RedisTests", dependencies: ["Redis", "Transport", "Clocks"], swiftSettings: common),
     .testTarget(

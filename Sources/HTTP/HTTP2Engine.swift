@@ -99,13 +99,16 @@ final class HTTP2Engine {
 
   /// Hands over what is to be written, frame by frame, until `write` answers false or there is no
   /// more. The bytes are nghttp2's own and gone when `write` returns.
-  func takeOutput(_ write: (RawSpan) -> Bool) throws(HTTP2ProtocolError) {
+  ///
+  /// - Returns: whether there is no more.
+  @discardableResult
+  func takeOutput(_ write: (RawSpan) -> Bool) throws(HTTP2ProtocolError) -> Bool {
     while true {
       var start: UnsafePointer<UInt8>?
       let count = nghttp2_session_mem_send(session, &start)
       guard count >= 0 else { throw HTTP2ProtocolError(code: Int32(count)) }
-      guard count > 0 else { return }
-      guard write(UnsafeRawBufferPointer(start: start, count: count).bytes) else { return }
+      guard count > 0 else { return true }
+      guard write(UnsafeRawBufferPointer(start: start, count: count).bytes) else { return false }
     }
   }
 

@@ -21,6 +21,8 @@ package final class HTTP2ServerSession {
   private let notes: ServerNotes
   private let engine: HTTP2Engine
   private var scratch = HeadScratch()
+  /// Streams to reset once their answers are out: nghttp2 drops an answer that waits behind a reset.
+  private var resets: [Int32] = []
 
   /// - Parameters:
   ///   - settings: sent first.
@@ -46,6 +48,9 @@ package final class HTTP2ServerSession {
 
   /// Hands out what is to be written until `write` answers false.
   package func takeOutput(_ write: (RawSpan) -> Bool) throws(HTTP2ProtocolError) {
+    guard try engine.takeOutput(write), !resets.isEmpty else { return }
+    for streamID in resets { engine.reset(streamID, HTTP2ErrorCode.noError) }
+    resets.removeAll()
     try engine.takeOutput(write)
   }
 
@@ -113,7 +118,7 @@ package final class HTTP2ServerSession {
       guard streamID > 0, let status = notes.exchanges[index].refusal else { continue }
       respond(streamID: streamID, status: status, fields: ["content-length": "0"], body: [])
       if nghttp2_session_get_stream_remote_close(engine.session, streamID) == 0 {
-        engine.reset(streamID, HTTP2ErrorCode.noError)
+        resets.append(streamID)
       }
     }
     notes.refused.removeAll(keepingCapacity: true)

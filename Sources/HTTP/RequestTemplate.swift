@@ -91,7 +91,7 @@ package final class RequestTemplate: @unchecked Sendable {
   }
 
   /// Whether each value may travel in its place.
-  func accepts(_ values: [String]) -> Bool {
+  package func accepts(_ values: [String]) -> Bool {
     guard values.count == volatileIndices.count else { return false }
     for (name, var value) in zip(volatileNames, values) {
       guard Self.isValid(&value, for: name) else { return false }
