@@ -85,7 +85,8 @@ let package = Package(
       name: "HTTPTests", dependencies: ["HTTP", "Transport", "Crypto", "Clocks"],
       swiftSettings: common),
     .testTarget(
-      name: "RedisTests", dependencies: ["Redis", "Transport", "Clocks"], swiftSettings: common),
+      name: "RedisTests", dependencies: ["Redis", "Transport", "Crypto", "Clocks"],
+      swiftSettings: common),
     .testTarget(
       name: "APNsTests",
       dependencies: ["APNs", "HTTP", "Transport", "Crypto", "JSON", "Clocks"],

@@ -88,7 +88,11 @@ package actor PrivateRedisServer {
   /// Ends it in order: it takes no more commands, writes what is not on disk yet, and exits.
   /// One that is not durable saves nothing.
   package func stop() async {
-    guard process.isRunning else { return }
+    if process.isRunning { await shutDown() }
+    if options.isTemporary { Folder.remove(options.folder) }
+  }
+
+  private func shutDown() async {
     // A durable server thereby writes out its append-only file, and makes no other copy.
     let command = RedisCommand("SHUTDOWN", Spread(options.isDurable ? [] : ["NOSAVE"]))
     let watchdog = Task(executorPreference: loop.tasks) { [loop, options, process] in
@@ -104,7 +108,6 @@ package actor PrivateRedisServer {
     process.terminate()
     _ = await process.waitForExit()
     watchdog.cancel()
-    if options.isTemporary { Folder.remove(options.folder) }
   }
 
   /// Runs `body` with a server for itself alone, and stops it afterwards. For tests, in any room.
@@ -115,7 +118,13 @@ package actor PrivateRedisServer {
     var options = try Options.temporary()
     options.port = port
     options.arguments = arguments
-    let server = try await start(options, on: loop)
+    let server: PrivateRedisServer
+    do {
+      server = try await start(options, on: loop)
+    } catch {
+      Folder.remove(options.folder)
+      throw error
+    }
     do {
       let value = try await body(server)
       await server.stop()

@@ -16,9 +16,10 @@ package actor StreamTail {
   private let count: Int
   private let block: Duration
   private var positions: [String: StreamID] = [:]
-  /// Set while the server holds our read; the positions that it was sent with are then old.
-  private var isBlocked = false
-  private var isChanged = false
+  /// Counts reads; odd while one is under way.
+  private var reads = 0
+  /// The read that is being called back because its positions are old.
+  private var outdatedRead: Int?
   private var idle: UnsafeContinuation<Void, Never>?
   private var isClosed = false
 
@@ -39,15 +40,15 @@ package actor StreamTail {
   }
 
   /// Reads `key` too, or reads it from another position.
-  package func follow(_ key: String, after position: StreamID) async {
+  package func follow(_ key: String, after position: StreamID) {
     positions[key] = position
-    await changed()
+    noteChange()
   }
 
   /// Adds several streams in one step.
-  package func follow(_ cursors: [(key: String, after: StreamID)]) async {
+  package func follow(_ cursors: [(key: String, after: StreamID)]) {
     for cursor in cursors { positions[cursor.key] = cursor.after }
-    await changed()
+    noteChange()
   }
 
   /// Reads `key` no more. A batch of it that is being returned at this moment may still come.
@@ -65,9 +66,8 @@ package actor StreamTail {
     while true {
       if positions.isEmpty, !isClosed { await waitForAStream() }
       let cursors = positions.map { (key: $0.key, after: $0.value) }
-      isChanged = false
-      isBlocked = true
-      defer { isBlocked = false }
+      reads += 1
+      defer { reads += 1 }
       let command = RedisCommand.xread(cursors, count: count, block: block)
       let deadline = block + reading.configuration.commandDeadline
       let batches = try await reading.call(command, deadline: deadline).streamBatches()
@@ -96,17 +96,28 @@ package actor StreamTail {
     }
   }
 
-  private func changed() async {
+  /// Lets a caller of ``next()`` see new positions at once: wakes it, or calls back its read.
+  private func noteChange() {
     idle.take()?.resume()
-    guard isBlocked, !isChanged else { return }
-    isChanged = true
-    guard let number = await reading.greeting?.clientID else { return }
-    // The read may not have reached the server yet, and then there is nothing to unblock: so ask
-    // again a few times. In the worst case the new stream waits for the end of the block.
-    for _ in 0..<10 where isBlocked && isChanged {
-      let command = RedisCommand("CLIENT", "UNBLOCK", number).repeatable()
-      guard let reply = try? await commands.call(command), reply == .integer(0) else { return }
-      try? await loop.sleep(for: .milliseconds(5))
+    guard !reads.isMultiple(of: 2), outdatedRead != reads else { return }
+    outdatedRead = reads
+    let read = reads
+    Task(executorPreference: loop.tasks) { await self.callBack(read) }
+  }
+
+  /// Ends the server's wait for a read. The read may not have reached the server yet, or its
+  /// connection not be there, and then there is nothing to end: so asks until the read is over.
+  private func callBack(_ read: Int) async {
+    var pause = Duration.milliseconds(5)
+    while reads == read {
+      if let number = await reading.greeting?.clientID {
+        let command = RedisCommand("CLIENT", "UNBLOCK", number).repeatable()
+        let reply = try? await commands.call(command)
+        // Done, or not allowed: then the new positions wait for the end of the present block.
+        guard reply == .integer(0) else { return }
+      }
+      try? await loop.sleep(for: pause)
+      pause = min(pause * 2, .milliseconds(500))
     }
   }
 }
