@@ -17,7 +17,7 @@ import Testing
     definition.contentState[1] = FieldSchema("lastPlaceName", .string(maxBytes: 4_096))
     let type = try ActivityType(definition)
     let attributes = try json("{}")
-    let fitting = try (1...4_096).reversed().first { length in
+    let fitting = try (3_700...4_096).reversed().first { length in
       let text = String(repeating: "x", count: length)
       let state = try json(#"{"notesCaptured":1,"lastPlaceName":"\#(text)"}"#)
       return (try? type.contentState(validating: state, attributes: attributes)) != nil

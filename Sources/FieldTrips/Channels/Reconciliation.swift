@@ -1,0 +1,129 @@
+package import Clocks
+
+/// What APNs answered to "list all channels".
+package struct ChannelListing: Hashable, Sendable {
+  /// When the list was asked for: what was created later may be missing.
+  package let askedAt: UnixTime
+  package let channels: Set<ChannelID>
+
+  package init(askedAt: UnixTime, channels: Set<ChannelID>) {
+    self.askedAt = askedAt
+    self.channels = channels
+  }
+}
+
+/// Whether someone else makes channels for the same app.
+package enum ChannelOwnership: String, Hashable, Sendable, CaseIterable {
+  /// Perhaps. A channel that we did not record is never taken for ours.
+  case shared
+  /// No: a channel that appeared while an answer of ours was lost is ours.
+  case exclusive
+}
+
+/// Apple's list held against ours. It only tells; nothing in it is an order to delete.
+package struct Reconciliation: Sendable, Equatable {
+  /// A creation whose answer never came, and what became of it.
+  package struct ResolvedIntent: Sendable, Equatable {
+    package enum Outcome: Sendable, Equatable {
+      /// No channel appeared since.
+      case neverCreated
+      /// This one is the result.
+      case found(ChannelID)
+      /// One of the new channels, but others make channels too: see the orphans.
+      case uncertain
+    }
+
+    package let intent: ChannelIntent
+    package let outcome: Outcome
+  }
+
+  /// Ours in the books, unknown to APNs: live trips among them need new channels.
+  package internal(set) var lost: [ChannelRecord] = []
+  /// Due for deletion, and gone already.
+  package internal(set) var alreadyDeleted: [ChannelRecord] = []
+  /// Ours for a trip that no longer exists: to be retired.
+  package internal(set) var abandoned: [ChannelRecord] = []
+  /// At APNs and in nobody's books. To be deleted only when a person asks for it.
+  package internal(set) var orphans: [ChannelID] = []
+  /// Orphans that probably are ours, since they appeared while an answer was lost.
+  package internal(set) var suspects: [ChannelID] = []
+  /// New, and perhaps about to be recorded by an answer that is on its way: decided next time.
+  package internal(set) var undecided: [ChannelID] = []
+  package internal(set) var resolved: [ResolvedIntent] = []
+
+  /// Channels to take into the registry, with the intents that asked for them. Their storage policy
+  /// should be read first, since the list does not tell it.
+  package var adoptable: [(channel: ChannelID, intent: ChannelIntent)] {
+    resolved.compactMap {
+      if case .found(let channel) = $0.outcome { (channel, $0.intent) } else { nil }
+    }
+  }
+
+  /// What is accounted for; the next reconciliation wants it as `previous`.
+  package internal(set) var seen: Set<ChannelID> = []
+
+  /// - Parameters:
+  ///   - registry: read after the list was asked for, so that what was recorded meanwhile is known.
+  ///   - previous: ``seen`` of the last reconciliation. What stood there already cannot be the
+  ///     result of an intent that is still open. Without it, every unknown channel might be.
+  ///   - foreign: channels that are known to be another service's.
+  ///   - trips: all trips that exist, or nil if that is not known.
+  ///   - settling: how long after a request the answer and Apple's list may lag behind.
+  package init(
+    listing: ChannelListing, registry: ChannelRegistry, previous: Set<ChannelID>? = nil,
+    foreign: Set<ChannelID> = [], trips: Set<TripID>? = nil,
+    ownership: ChannelOwnership = .shared, settling: Duration = .seconds(60)
+  ) {
+    let settledBefore = listing.askedAt - settling
+    for record in registry.records.values.sorted(by: { $0.id < $1.id })
+    where record.createdAt < settledBefore {
+      sort(record, isListed: listing.channels.contains(record.id), trips)
+    }
+    let unknown = listing.channels.subtracting(foreign).filter { registry.records[$0] == nil }
+    let fresh = unknown.filter { previous?.contains($0) != true }.sorted()
+    orphans = unknown.subtracting(fresh).sorted()
+    let intents = registry.intents.values.sorted {
+      ($0.askedAt, $0.requestID) < ($1.askedAt, $1.requestID)
+    }
+    settle(
+      fresh, intents, settledBefore: settledBefore,
+      mayClaim: ownership == .exclusive && previous != nil)
+    seen = listing.channels.subtracting(undecided)
+  }
+
+  private mutating func sort(_ record: ChannelRecord, isListed: Bool, _ trips: Set<TripID>?) {
+    switch (record.use, isListed) {
+    case (.deletion, false): alreadyDeleted.append(record)
+    case (_, false): lost.append(record)
+    case (.trip(let trip), true):
+      if let trips, !trips.contains(trip) { abandoned.append(record) }
+    case (.warm, true), (.deletion, true): break
+    }
+  }
+
+  /// Decides about channels that appeared since the last listing, and intents without answer.
+  private mutating func settle(
+    _ fresh: [ChannelID], _ intents: [ChannelIntent], settledBefore: UnixTime, mayClaim: Bool
+  ) {
+    let overdue = intents.filter { $0.askedAt < settledBefore }
+    guard overdue.count == intents.count || fresh.isEmpty else {
+      // An answer under way may claim any of them.
+      undecided = fresh
+      return
+    }
+    var candidates = fresh[...]
+    for intent in overdue {
+      let outcome: ResolvedIntent.Outcome
+      if candidates.isEmpty {
+        outcome = .neverCreated
+      } else if mayClaim {
+        outcome = .found(candidates.removeFirst())
+      } else {
+        outcome = .uncertain
+      }
+      resolved.append(ResolvedIntent(intent: intent, outcome: outcome))
+    }
+    orphans = (orphans + candidates).sorted()
+    if !overdue.isEmpty { suspects = Array(candidates) }
+  }
+}
