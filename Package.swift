@@ -112,7 +112,7 @@ let package = Package(
       ],
       swiftSettings: common),
     // The command line, and that rooms import only what the plan allows.
-    .testTarget(name: "HouseTests", swiftSettings: common),
+    .testTarget(name: "HouseTests", dependencies: ["fieldcast"], swiftSettings: common),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -57,15 +57,16 @@ struct ArgumentParser {
   ) throws(UsageError) {
     let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     let option = try option(named: String(parts[0]))
-    guard texts[option.name] == nil else {
-      throw UsageError(message: "--\(option.name) is given twice.")
-    }
     if option.isFlag {
       guard parts.count == 1 else {
         throw UsageError(message: "--\(option.name) takes no value.")
       }
       texts[option.name] = "1"
       return
+    }
+    // A flag may be said twice, and scripts do; of two values one would be lost.
+    guard texts[option.name] == nil else {
+      throw UsageError(message: "--\(option.name) is given twice.")
     }
     guard let value = parts.count == 2 ? String(parts[1]) : rest.popFirst() else {
       throw UsageError(message: "--\(option.name) needs a value: expected \(option.expected).")
