@@ -21,8 +21,11 @@ struct PolicyDice: RandomNumberGenerator {
   /// Seconds between two changes: bursts a twentieth as long as pauses.
   mutating func gap(mean: Double) -> Double {
     let short = happens(0.7)
-    return -log(1 - fraction()) * mean * (short ? 0.15 : 3)
+    return exponential() * mean * (short ? 0.15 : 3)
   }
+
+  /// Exponentially distributed, of mean 1.
+  mutating func exponential() -> Double { -log(1 - fraction()) }
 
   mutating func trip(changes: Int, meanGap: Double) -> ReplayTrip {
     var (now, seconds) = (0.0, [Int]())
