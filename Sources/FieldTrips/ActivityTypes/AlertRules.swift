@@ -2,17 +2,17 @@ import JSON
 
 /// What lights a phone up: an update without one changes the card in silence.
 package struct AlertText: Hashable, Sendable {
-  /// Never empty: the phone ignores an alert without title, its sound included.
+  /// Neither of the two is ever empty: the phone ignores an alert without them, its sound included.
   package let title: String
   package let body: String
   /// A file in the app, or `default`.
   package let sound: String?
 
-  /// - Throws: a sentence, when the title is empty or a part is over 512 bytes or not printable.
+  /// - Throws: a sentence, when title or body are empty or a part is over 512 bytes or not printable.
   package init(title: String, body: String, sound: String? = nil) throws(IdentifierError) {
-    guard !title.isEmpty else {
+    guard !title.isEmpty, !body.isEmpty else {
       throw IdentifierError(
-        "An alert needs a title: without one the phone ignores it, its sound included.")
+        "An alert needs a title and a body: without them the phone ignores it, its sound included.")
     }
     for (name, text) in [("title", title), ("body", body), ("sound", sound ?? "")] {
       guard text.unicodeScalars.allSatisfy({ isPrintable($0) || $0 == "\n" }) else {
@@ -35,13 +35,10 @@ package struct AlertText: Hashable, Sendable {
   }
 
   /// Puts values for names in braces, as in `{name} has {notesCaptured} notes`; content-state
-  /// first, then attributes. A name without a value becomes nothing, and what then is an empty
-  /// title stays as it was written. Each part is cut at 512 bytes again.
+  /// first, then attributes. A name without a value becomes nothing, and what then is
+  /// empty stays as it was written. Each part is cut at 512 bytes again.
   func filled(from sources: [JSONObject]) -> AlertText {
-    let title = fill(self.title, from: sources)
-    return AlertText(
-      trusted: title.isEmpty ? self.title : cut(title, toBytes: 512),
-      cut(fill(body, from: sources), toBytes: 512), sound)
+    AlertText(trusted: fill(title, from: sources), fill(body, from: sources), sound)
   }
 }
 
@@ -74,7 +71,8 @@ private func fill(_ template: String, from sources: [JSONObject]) -> String {
     output += text(named: name, in: sources)
     rest = rest[rest.index(after: close)...]
   }
-  return output + rest
+  output += rest
+  return output.isEmpty ? template : cut(output, toBytes: 512)
 }
 
 private func text(named name: String, in sources: [JSONObject]) -> String {

@@ -38,11 +38,11 @@ package struct Reconciliation: Sendable, Equatable {
   }
 
   /// Ours in the books, unknown to APNs: live trips among them need new channels.
-  package internal(set) var lost: [ChannelRecord] = []
+  package internal(set) var lost: [KnownChannel] = []
   /// Due for deletion, and gone already.
-  package internal(set) var alreadyDeleted: [ChannelRecord] = []
+  package internal(set) var alreadyDeleted: [KnownChannel] = []
   /// Ours for a trip that no longer exists: to be retired.
-  package internal(set) var abandoned: [ChannelRecord] = []
+  package internal(set) var abandoned: [KnownChannel] = []
   /// At APNs and in nobody's books. To be deleted only when a person asks for it.
   package internal(set) var orphans: [ChannelID] = []
   /// Orphans that probably are ours, since they appeared while an answer was lost.
@@ -51,8 +51,9 @@ package struct Reconciliation: Sendable, Equatable {
   package internal(set) var undecided: [ChannelID] = []
   package internal(set) var resolved: [ResolvedIntent] = []
 
-  /// Channels to take into the registry, with the intents that asked for them. Their storage policy
-  /// should be read first, since the list does not tell it.
+  /// Channels to take into the books as warm, with the intents that asked for them: whoever waited
+  /// has another by now, or gave up. Their storage policy should be read first, since the list does
+  /// not tell it.
   package var adoptable: [(channel: ChannelID, intent: ChannelIntent)] {
     resolved.compactMap {
       if case .found(let channel) = $0.outcome { (channel, $0.intent) } else { nil }
@@ -63,26 +64,30 @@ package struct Reconciliation: Sendable, Equatable {
   package internal(set) var seen: Set<ChannelID> = []
 
   /// - Parameters:
-  ///   - registry: read after the list was asked for, so that what was recorded meanwhile is known.
+  ///   - known: all channels in our books, read after the list was asked for, so that what was
+  ///     recorded meanwhile is among them.
+  ///   - intents: creations without an answer, read before `known`, so that none is missed that
+  ///     turned into a channel in between.
   ///   - previous: ``seen`` of the last reconciliation. What stood there already cannot be the
   ///     result of an intent that is still open. Without it, every unknown channel might be.
   ///   - foreign: channels that are known to be another service's.
   ///   - trips: all trips that exist, or nil if that is not known.
   ///   - settling: how long after a request the answer and Apple's list may lag behind.
   package init(
-    listing: ChannelListing, registry: ChannelRegistry, previous: Set<ChannelID>? = nil,
+    listing: ChannelListing, known: [KnownChannel], intents: [ChannelIntent],
+    previous: Set<ChannelID>? = nil,
     foreign: Set<ChannelID> = [], trips: Set<TripID>? = nil,
     ownership: ChannelOwnership = .shared, settling: Duration = .seconds(60)
   ) {
     let settledBefore = listing.askedAt - settling
-    for record in registry.records.values.sorted(by: { $0.id < $1.id })
+    for record in known.sorted(by: { $0.id < $1.id })
     where record.createdAt < settledBefore {
       sort(record, isListed: listing.channels.contains(record.id), trips)
     }
-    let unknown = listing.channels.subtracting(foreign).filter { registry.records[$0] == nil }
+    let unknown = listing.channels.subtracting(foreign).subtracting(known.map(\.id))
     let fresh = unknown.filter { previous?.contains($0) != true }.sorted()
     orphans = unknown.subtracting(fresh).sorted()
-    let intents = registry.intents.values.sorted {
+    let intents = intents.sorted {
       ($0.askedAt, $0.requestID) < ($1.askedAt, $1.requestID)
     }
     settle(
@@ -91,7 +96,7 @@ package struct Reconciliation: Sendable, Equatable {
     seen = listing.channels.subtracting(undecided)
   }
 
-  private mutating func sort(_ record: ChannelRecord, isListed: Bool, _ trips: Set<TripID>?) {
+  private mutating func sort(_ record: KnownChannel, isListed: Bool, _ trips: Set<TripID>?) {
     switch (record.use, isListed) {
     case (.deletion, false): alreadyDeleted.append(record)
     case (_, false): lost.append(record)

@@ -14,7 +14,7 @@ package enum TripEvent: Hashable, Sendable {
   /// The caller ends the trip; nil keeps the dismissal that it was created with.
   case endRequested(dismissal: Dismissal?)
   case endDue
-  /// The trip is to end at another time than was planned.
+  /// The trip is to end by this time, as after a final phase. Never puts the end off.
   case endMoved(to: UnixTime)
   /// APNs accepted the end event; without a channel: every token was tried.
   case endAccepted
@@ -195,6 +195,7 @@ extension TripLife {
 
   private mutating func endMoved(to end: UnixTime) -> [TripAction] {
     guard acceptsTriggers else { return [] }
+    guard end < times.endsAt else { return [] }
     times.endsAt = max(end, times.startsAt)
     return phase == .live ? [.schedule(.end, at: times.endsAt)] : []
   }

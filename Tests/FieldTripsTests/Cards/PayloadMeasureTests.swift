@@ -49,6 +49,7 @@ import Testing
     }
     #expect(
       silent?.message
-        == "An alert needs a title: without one the phone ignores it, its sound included.")
+        == "An alert needs a title and a body: without them the phone ignores it, its sound included."
+    )
   }
 }

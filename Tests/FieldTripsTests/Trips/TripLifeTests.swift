@@ -52,6 +52,14 @@ import Testing
     #expect(!life.mayPublishUpdate && !life.acceptsTriggers && life.mayPublishEnd)
   }
 
+  @Test func `ends earlier than planned when it is finished, and never later`() {
+    var life = liveTrip()
+    #expect(
+      life.handle(.endMoved(to: start + hour), at: start) == [.schedule(.end, at: start + hour)])
+    #expect(life.handle(.endMoved(to: start + hour * 2), at: start) == [])
+    #expect(life.times.endsAt == start + hour)
+  }
+
   @Test func `keeps its channel for the dismissal and a grace, then is forgotten`() {
     var life = liveTrip(dismissal: .after(.seconds(600)))
     _ = life.handle(.endRequested(dismissal: nil), at: start)
