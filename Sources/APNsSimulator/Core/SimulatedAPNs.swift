@@ -1,0 +1,174 @@
+package import Clocks
+
+/// One APNs environment without sockets: requests in, answers out, time from outside.
+///
+/// It is as strict as Apple's pages, and where they are silent it is as strict as a reading
+/// allows. Requests must come with times that do not go back; phones are brought up to date by
+/// whatever asks about them.
+package struct SimulatedAPNs: Sendable {
+  package internal(set) var configuration: SimulatorConfiguration
+  package internal(set) var statistics = SimulatorStatistics()
+  /// What Apple would have let pass silently although its pages do not allow it.
+  package internal(set) var complaints = ComplaintLog()
+
+  var tokenCheck: ProviderTokenCheck
+  var apps: [String: SimulatedApp] = [:]
+  var deviceTokens: [String: DeviceToken] = [:]
+  var phones: [Int: Phone] = [:]
+  var crowds = CrowdDirectory()
+  var deliveries = DeliveryQueue()
+  var random: SeededRandom
+  var nextPhone = 1
+  var nextActivity = 1
+  var nextPush: UInt64 = 1
+  /// Channels of all apps, deleted ones not among them.
+  var channelCount = 0
+
+  package init(_ configuration: SimulatorConfiguration) throws(InvalidSetting) {
+    try configuration.validate()
+    self.configuration = configuration
+    random = SeededRandom(seed: configuration.seed)
+    tokenCheck = ProviderTokenCheck(
+      settings: configuration.tokens, environment: configuration.environment)
+    for app in configuration.apps { apps[app.bundleID] = SimulatedApp(settings: app) }
+  }
+
+  /// Adds a key, or replaces the one with its ID.
+  package mutating func register(_ key: RegisteredKey) {
+    tokenCheck.keys[key.keyID] = key
+    tokenCheck.keysChanged()
+  }
+
+  package mutating func revokeKey(_ keyID: String) {
+    tokenCheck.keys[keyID]?.isRevoked = true
+    tokenCheck.keysChanged()
+  }
+
+  package mutating func register(_ app: SimulatedAppSettings) {
+    if apps[app.bundleID] == nil {
+      apps[app.bundleID] = SimulatedApp(settings: app)
+    } else {
+      apps[app.bundleID]?.settings = app
+    }
+    if !app.hasBroadcastCapability { removeAllChannels(of: app.bundleID) }
+  }
+
+  /// Takes the App ID's broadcast capability away, or gives it. Without it all channels are gone,
+  /// irreversibly.
+  package mutating func setBroadcastCapability(_ bundleID: String, _ isOn: Bool) {
+    guard var settings = apps[bundleID]?.settings else { return }
+    settings.hasBroadcastCapability = isOn
+    register(settings)
+  }
+
+  private mutating func removeAllChannels(of bundleID: String) {
+    let removed = apps[bundleID]?.channels.count ?? 0
+    apps[bundleID]?.channels.removeAll()
+    apps[bundleID]?.channelOrder.removeAll()
+    channelCount -= removed
+  }
+
+  /// Answers one request.
+  ///
+  /// - Parameters:
+  ///   - connection: what APNs remembers of the connection that it came on.
+  ///   - now: the true time. Provider tokens are judged by APNs' own clock, which the faults may
+  ///     have put wrong.
+  package mutating func answer(
+    _ request: SimulatedRequest, on port: SimulatedPort, connection: inout ConnectionMemory,
+    now: UnixTime
+  ) -> SimulatedAnswer {
+    var answer =
+      switch port {
+      case .push where request.path.hasPrefix("/3/"):
+        devicePush(request, connection: &connection, now: now)
+      case .push: broadcastRequest(request, connection: &connection, now: now)
+      case .management: channelRequest(request, connection: &connection, now: now)
+      }
+    answer.fields.append(SimulatedField("date", HTTPDate.text(ownTime(now))))
+    answer.effects += connection.note(answer.reason, configuration.connections)
+    statistics.count(answer, request: request, port: port)
+    return answer
+  }
+
+  /// What a request that never reached the rules gets: a fault's answer.
+  package mutating func answer(
+    _ request: SimulatedRequest, refusedFor reason: Reason, on port: SimulatedPort
+  ) -> SimulatedAnswer {
+    let isDevice = port == .push && request.path.hasPrefix("/3/")
+    let answer = refusal(reason, request, isDevice: isDevice)
+    statistics.count(answer, request: request, port: port)
+    return answer
+  }
+
+  /// APNs' own clock.
+  func ownTime(_ now: UnixTime) -> UnixTime { now + configuration.faults.clockSkew }
+
+  mutating func authenticate(
+    _ request: SimulatedRequest, _ connection: inout ConnectionMemory, now: UnixTime
+  ) -> (key: RegisteredKey?, reason: Reason?) {
+    if request.fields.count(where: { $0.name == "authorization" }) > 1 {
+      return (nil, .duplicateHeaders)
+    }
+    if configuration.faults.expiresTokens { return (nil, .expiredProviderToken) }
+    let verdict = tokenCheck.check(
+      request.value("authorization"), connection: &connection, now: ownTime(now))
+    switch verdict {
+    case .refused(let reason): return (nil, reason)
+    case .accepted(let key, let texts):
+      for text in texts { complaints.add(text, now) }
+      return (key, nil)
+    }
+  }
+
+  mutating func refusal(
+    _ reason: Reason, _ request: SimulatedRequest, isDevice: Bool, timestamp: UnixTime? = nil
+  ) -> SimulatedAnswer {
+    let text = configuration.spelling.text(of: reason, forDevice: isDevice)
+    let body =
+      timestamp.map { "{\"reason\":\"\(text)\",\"timestamp\":\($0.milliseconds)}" }
+      ?? "{\"reason\":\"\(text)\"}"
+    return SimulatedAnswer(
+      status: reason.status,
+      fields: [
+        echo(request, isDevice: isDevice), SimulatedField("content-type", "application/json"),
+      ],
+      body: Array(body.utf8), reason: reason)
+  }
+
+  mutating func acceptance(
+    _ status: Int, _ request: SimulatedRequest, isDevice: Bool, fields: [SimulatedField] = [],
+    body: [UInt8] = []
+  ) -> SimulatedAnswer {
+    SimulatedAnswer(
+      status: status, fields: [echo(request, isDevice: isDevice)] + fields, body: body)
+  }
+
+  /// The request's own ID back, or one made here. A malformed one is not repeated.
+  private mutating func echo(_ request: SimulatedRequest, isDevice: Bool) -> SimulatedField {
+    let name = isDevice ? "apns-id" : "apns-request-id"
+    let given = isDevice ? request.value("apns-id") : broadcastRequestID(request)
+    if let given, RequestSyntax.isUUID(given) { return SimulatedField(name, given) }
+    return SimulatedField(name, random.uuid())
+  }
+
+  /// Apple documents `apns-request-id`, and sends `apns-id` in one of its samples.
+  func broadcastRequestID(_ request: SimulatedRequest) -> String? {
+    request.value("apns-request-id") ?? request.value("apns-id")
+  }
+
+  mutating func takePushNumber() -> UInt64 {
+    defer { nextPush += 1 }
+    return nextPush
+  }
+}
+
+/// An App ID with its channels.
+struct SimulatedApp: Sendable {
+  var settings: SimulatedAppSettings
+  var channels: [String: Channel] = [:]
+  /// Deleted ones, for whoever still has phones on them.
+  var deletedChannels: [String: Channel] = [:]
+  /// IDs in the order of creation, for the list.
+  var channelOrder: [String] = []
+}

@@ -1,0 +1,95 @@
+package import Clocks
+
+// Crowds of phones on a channel.
+extension SimulatedAPNs {
+  var deliveryContext: DeliveryContext {
+    DeliveryContext(
+      model: configuration.delivery, rules: configuration.phones, seed: configuration.seed)
+  }
+
+  /// Adds phones that start the same activity on a channel now, as an app does after joining.
+  ///
+  /// - Parameters:
+  ///   - contentState: what the app starts with, as JSON text.
+  ///   - staleDateSeconds: what the app gave the card, in seconds since 1970.
+  /// - Returns: the phones' numbers.
+  package mutating func addCrowd(
+    _ count: Int, bundleID: String, channelID: String, contentState: [UInt8],
+    traits: ActivityTraits = ActivityTraits(), staleDateSeconds: Int64? = nil, now: UnixTime
+  ) throws(PhoneError) -> Range<Int> {
+    guard count > 0 else { throw .noPhones }
+    guard let channel = apps[bundleID]?.channels[channelID] else {
+      throw .unknownChannel(channelID)
+    }
+    let first = nextPhone
+    nextPhone += count
+    let activity = LiveActivity(
+      contentState: ContentState(contentState), startedAt: now,
+      timestampSeconds: configuration.phones.localStartIsStamped ? now.wholeSeconds : nil,
+      staleDateSeconds: staleDateSeconds)
+    let welcome =
+      configuration.channels.newSubscribersGetStoredMessage
+      ? channel.storedMessage(at: now) : nil
+    let crowd = PhoneCrowd(
+      firstPhone: first, count: count, activity: activity, traits: traits, welcome: welcome)
+    apps[bundleID]?.channels[channelID]?.crowds.append(crowd)
+    crowds.add(.init(firstPhone: first, count: count, bundleID: bundleID, channelID: channelID))
+    return first..<nextPhone
+  }
+
+  /// Brings the crowds of a channel up to date when many broadcasts lie behind them.
+  ///
+  /// What is left is what may still be on its way; folding again waits until as much has come
+  /// again, so that the work per broadcast stays bounded.
+  mutating func foldCrowds(_ bundleID: String, _ channelID: String, now: UnixTime) {
+    guard let channel = apps[bundleID]?.channels[channelID],
+      channel.inFlight.count >= channel.foldAt
+    else { return }
+    let context = deliveryContext
+    apps[bundleID]?.channels[channelID]?.fold(until: now, context)
+  }
+
+  /// Does so for all channels: before the way that pushes travel changes.
+  mutating func foldAllCrowds(now: UnixTime) {
+    let context = deliveryContext
+    for bundleID in Array(apps.keys) {
+      for channelID in Array((apps[bundleID]?.channels ?? [:]).keys) {
+        apps[bundleID]?.channels[channelID]?.fold(until: now, context)
+      }
+    }
+  }
+
+  package func channel(_ bundleID: String, _ channelID: String) -> Channel? {
+    apps[bundleID]?.channels[channelID] ?? apps[bundleID]?.deletedChannels[channelID]
+  }
+}
+
+extension Channel {
+  mutating func fold(until now: UnixTime, _ context: DeliveryContext) {
+    for index in crowds.indices { crowds[index].fold(until: now, inFlight: inFlight, context) }
+    inFlight.removeAll { $0.acceptedAt + context.model.longestDelay <= now }
+    foldAt = 2 * inFlight.count + 32
+  }
+}
+
+/// Why a phone could not be made or told something.
+package enum PhoneError: Error, Sendable, Equatable, CustomStringConvertible {
+  case noPhones
+  case unknownPhone(Int)
+  case unknownChannel(String)
+  case unknownApp(String)
+  case noActivity(phone: Int)
+  case notAllowed(String)
+
+  package var description: String {
+    switch self {
+    case .noPhones: "A crowd needs at least one phone."
+    case .unknownPhone(let phone): "There is no phone \(phone)."
+    case .unknownChannel(let channelID):
+      "The app has no channel \(channelID): a phone that starts an activity on it fails."
+    case .unknownApp(let bundleID): "No app \(bundleID) is registered with this simulator."
+    case .noActivity(let phone): "Phone \(phone) has no such activity."
+    case .notAllowed(let reason): reason
+    }
+  }
+}
