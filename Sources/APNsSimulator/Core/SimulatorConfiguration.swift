@@ -8,6 +8,7 @@ package struct SimulatorConfiguration: Sendable {
   package var seed: UInt64 = 1
   package var apps: [SimulatedAppSettings] = []
 
+  package var listeners = ListenerSettings()
   package var connections = ConnectionSettings()
   package var tokens = ProviderTokenSettings()
   package var channels = ChannelSettings()
@@ -23,6 +24,7 @@ package struct SimulatorConfiguration: Sendable {
 
   /// - Throws: ``InvalidSetting`` for the first setting out of its range.
   package func validate() throws(InvalidSetting) {
+    try listeners.validate()
     try connections.validate()
     try tokens.validate()
     try channels.validate()
@@ -74,6 +76,12 @@ package struct SimulatedAppSettings: Sendable, Equatable {
     self.bundleID = bundleID
     self.teamID = teamID
   }
+}
+
+extension SimulatedAppSettings {
+  /// The app of the demo.
+  package static let fieldTrips = SimulatedAppSettings(
+    bundleID: "com.example.fieldtrips", teamID: "FIELDCAST1")
 }
 
 /// How listeners treat a connection.

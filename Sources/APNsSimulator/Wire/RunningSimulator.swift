@@ -1,0 +1,181 @@
+package import Clocks
+internal import HTTP
+package import Transport
+
+/// A simulated APNs that listens on real sockets. Its work is done on one loop.
+package actor RunningSimulator {
+  package nonisolated let loop: EventLoop
+  package nonisolated var unownedExecutor: UnownedSerialExecutor {
+    loop.serial.asUnownedSerialExecutor()
+  }
+  /// What a client needs to connect: ports, trust, key.
+  package nonisolated let access: SimulatorAccess
+
+  var apns: SimulatedAPNs
+  var clock: SimulatorClock
+  var faultRandom: SeededRandom
+  var connections: [Int: ServedConnection] = [:]
+  var records: [Int: ConnectionRecord] = [:]
+  var listeners: [StreamListener] = []
+  var waiters: [Waiter] = []
+  private var nextConnection = 1
+  private var deliveryTimer: LoopTimer?
+  private(set) var isStopped = false
+
+  struct Waiter {
+    var isMet: (inout SimulatedAPNs, UnixTime) -> Bool
+    var resume: (Bool) -> Void
+    var deadline: LoopTimer?
+    var id: Int
+  }
+  var nextWaiter = 0
+
+  init(
+    _ apns: SimulatedAPNs, clock: ServiceClock, access: SimulatorAccess, loop: EventLoop
+  ) {
+    self.apns = apns
+    self.clock = SimulatorClock(clock)
+    self.access = access
+    self.loop = loop
+    faultRandom = SeededRandom(seed: apns.configuration.seed ^ 0xFA17)
+  }
+
+  /// The simulator's own time.
+  package var now: UnixTime { clock.now }
+
+  /// Looks at the environment, or changes it: phones, keys, channels, statistics.
+  ///
+  /// - Parameter body: gets the environment and the time.
+  package func run<Result, Failure: Error>(
+    _ body: @Sendable (inout SimulatedAPNs, UnixTime) throws(Failure) -> sending Result
+  ) throws(Failure) -> sending Result {
+    let result = try body(&apns, clock.now)
+    changed()
+    return result
+  }
+
+  /// Puts the simulator's clock forward; everything that is due happens.
+  package func advance(by span: Duration) {
+    clock.advance(by: span)
+    apns.advance(to: clock.now)
+    changed()
+  }
+
+  package func setFaults(_ faults: SimulatorFaults) throws(InvalidSetting) {
+    try faults.validate()
+    apns.configuration.faults = faults
+  }
+
+  /// Changes how pushes travel, from now on.
+  package func setDelivery(_ model: DeliveryModel) throws(InvalidSetting) {
+    try model.validate()
+    apns.foldAllCrowds(now: clock.now)
+    apns.configuration.delivery = model
+  }
+
+  /// All connections since the start, the newest two thousand of them.
+  package var connectionRecords: [ConnectionRecord] {
+    records.values.sorted { $0.number < $1.number }
+  }
+
+  /// Ends every connection at once, as a network does that went away.
+  package func cutConnections() {
+    for connection in connections.values { connection.http?.abort() }
+  }
+
+  /// Tells every connection to go away; what is in flight is answered.
+  package func goAway(_ reason: Reason = .shutdown) {
+    for connection in connections.values { sendGoAway(reason, connection, lastStream: nil) }
+  }
+
+  /// Stops listening, says GOAWAY with `Shutdown` everywhere, and cuts what is still there then.
+  package func stop() async {
+    guard !isStopped else { return }
+    isStopped = true
+    for listener in listeners { listener.close() }
+    goAway(.shutdown)
+    let graceEnd = loop.now + .milliseconds(500)
+    while !connections.isEmpty, loop.now < graceEnd {
+      do { try await loop.sleep(for: .milliseconds(5)) } catch { break }
+    }
+    cutConnections()
+    for waiter in waiters { waiter.resume(false) }
+    waiters.removeAll()
+  }
+
+  /// Waits until `isMet` holds; looked at after each request, delivery and change.
+  ///
+  /// - Parameter limit: of real time.
+  /// - Returns: false when the time was over.
+  package func wait(
+    upTo limit: Duration, until isMet: @escaping @Sendable (inout SimulatedAPNs, UnixTime) -> Bool
+  ) async -> Bool {
+    await withUnsafeContinuation { continuation in
+      apns.advance(to: clock.now)
+      if isMet(&apns, clock.now) { return continuation.resume(returning: true) }
+      let id = nextWaiter
+      nextWaiter += 1
+      var waiter = Waiter(
+        isMet: isMet, resume: { continuation.resume(returning: $0) }, deadline: nil, id: id)
+      waiter.deadline = loop.schedule(at: loop.now + limit) { [weak self] in
+        self?.assumeIsolated { $0.giveUp(id) }
+      }
+      waiters.append(waiter)
+      scheduleLook()
+    }
+  }
+
+  private func giveUp(_ id: Int) {
+    guard let index = waiters.firstIndex(where: { $0.id == id }) else { return }
+    waiters.remove(at: index).resume(false)
+  }
+
+  /// Looks whether somebody waited for what has just happened.
+  func changed() {
+    guard !waiters.isEmpty else { return }
+    apns.advance(to: clock.now)
+    let now = clock.now
+    waiters.removeAll { waiter in
+      guard waiter.isMet(&apns, now) else { return false }
+      if let deadline = waiter.deadline { loop.cancel(deadline) }
+      waiter.resume(true)
+      return true
+    }
+  }
+
+  /// Crowds change by the mere passing of time, so whoever waits is looked after every few
+  /// milliseconds.
+  private func scheduleLook() {
+    guard deliveryTimer == nil, !waiters.isEmpty else { return }
+    deliveryTimer = loop.schedule(at: loop.now + .milliseconds(10)) { [weak self] in
+      self?.assumeIsolated { simulator in
+        simulator.deliveryTimer = nil
+        simulator.changed()
+        simulator.scheduleLook()
+      }
+    }
+  }
+
+  /// A provider has connected. On the loop.
+  func accepted(_ stream: ByteStream, on port: SimulatedPort) {
+    guard !isStopped, stream.alpn == "h2" else { return stream.abort() }
+    let settings = apns.configuration.connections
+    let connection = ServedConnection(
+      number: nextConnection, port: port, simulator: self, memory: ConnectionMemory(settings))
+    nextConnection += 1
+    connections[connection.number] = connection
+    records[connection.number] = ConnectionRecord(
+      number: connection.number, port: port, openedAt: clock.now,
+      settings: [.init(at: clock.now, maxConcurrentStreams: settings.streamsBeforeToken)])
+    records[connection.number - 2000] = nil
+    connection.serve(stream, bodyLimitBytes: settings.bodyLimitBytes)
+    watchIdleness(of: connection)
+  }
+
+  func closed(_ connection: ServedConnection, reason: String) {
+    connections[connection.number] = nil
+    if let timer = connection.idleTimer { loop.cancel(timer) }
+    records[connection.number]?.closedAt = clock.now
+    records[connection.number]?.closeReason = reason
+  }
+}

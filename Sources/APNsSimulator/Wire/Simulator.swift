@@ -1,0 +1,162 @@
+internal import Clocks
+package import Crypto
+package import Transport
+
+/// Starts simulated APNs environments.
+package enum Simulator {
+  /// Makes keys and certificates, listens, and returns what runs.
+  ///
+  /// - Parameters:
+  ///   - clock: the time that APNs and the phones live in. Deadlines of sockets stay real.
+  ///   - loop: does all the work; several simulators may share one.
+  ///   - folder: where to write the trust file and the provider key, if anywhere.
+  package static func start(
+    _ configuration: SimulatorConfiguration, clock: ServiceClock = ServiceClock(),
+    loop: EventLoop, folder: String? = nil
+  ) async throws(SimulatorStartError) -> RunningSimulator {
+    var apns: SimulatedAPNs
+    var configuration = configuration
+    if configuration.apps.isEmpty { configuration.apps = [.fieldTrips] }
+    do { apns = try SimulatedAPNs(configuration) } catch { throw .setting(error) }
+    let listening = configuration.listeners
+    do {
+      let key = try providerKey(listening)
+      let teams = Set(configuration.apps.map(\.teamID)).sorted()
+      for (index, team) in teams.enumerated() {
+        // One key, known to each team under an ID of its own.
+        let keyID = index == 0 ? listening.keyID : String("\(index)\(listening.keyID)".prefix(10))
+        apns.register(RegisteredKey(keyID: keyID, teamID: team, publicKey: key.publicKey))
+      }
+      let (identity, trust) = try certificates(listening.names)
+      let context = try TLSServerContext(identity: identity, alpn: ["h2"])
+      let starter = Starter(
+        apns: apns, clock: clock, loop: loop, context: context, listening: listening)
+      var access = SimulatorAccess(
+        environment: configuration.environment, host: listening.host, pushPort: 0,
+        managementPort: 0, trustPEM: trust, providerKeyPEM: try key.pkcs8PEM(),
+        keyID: listening.keyID, teamID: teams[0], bundleIDs: configuration.apps.map(\.bundleID))
+      if let folder { try access.write(into: folder) }
+      return try await starter.start(access)
+    } catch let error as SimulatorStartError {
+      throw error
+    } catch let error as SystemError {
+      throw .listening(host: listening.host, problem: "\(error)")
+    } catch {
+      throw .keys("\(error)")
+    }
+  }
+
+  private static func providerKey(_ settings: ListenerSettings) throws -> P256PrivateKey {
+    guard let pem = settings.providerKeyPEM else { return try .generate() }
+    return try P256PrivateKey(pem: pem)
+  }
+
+  private static func certificates(
+    _ names: [CertificateAuthority.SubjectName]
+  ) throws -> (TLSIdentity, trust: [UInt8]) {
+    // Certificates live in real time, whatever clock the phones have.
+    let validity = CertificateAuthority.Validity.days(
+      30, fromSeconds: WallClock.now().wholeSeconds)
+    let authority = try CertificateAuthority(
+      commonName: "Simulated APNs authority", validity: validity)
+    let issued = try authority.issue(.server, names: names, validity: validity)
+    let identity = TLSIdentity(
+      certificateChainPEM: issued.chainPEM, privateKeyPEM: issued.privateKeyPEM)
+    return (identity, try authority.certificatePEM())
+  }
+}
+
+/// The listeners' ports are known only when they listen, and they need the simulator that needs
+/// the ports: connections that come in between wait for it on the loop.
+private struct Starter {
+  var apns: SimulatedAPNs
+  var clock: ServiceClock
+  var loop: EventLoop
+  var context: TLSServerContext
+  var listening: ListenerSettings
+
+  /// Reaches the simulator once there is one. Only touched on the loop, and set before any client
+  /// can know the ports.
+  final class Reference: @unchecked Sendable {
+    weak var simulator: RunningSimulator?
+  }
+
+  func start(_ access: SimulatorAccess) async throws -> RunningSimulator {
+    let reference = Reference()
+    var access = access
+    let push = try await listen(.push, port: listening.pushPort, reference)
+    let management = try await listen(.management, port: listening.managementPort, reference)
+    access.pushPort = push.port
+    access.managementPort = management.port
+    let simulator = RunningSimulator(apns, clock: clock, access: access, loop: loop)
+    await simulator.adopt([push, management]) { reference.simulator = simulator }
+    return simulator
+  }
+
+  private func listen(
+    _ port: SimulatedPort, port number: Int, _ reference: Reference
+  ) async throws(SystemError) -> StreamListener {
+    try await StreamListener.bind(
+      .tcp(host: listening.host, port: number), tls: context, on: loop
+    ) { stream in
+      guard let simulator = reference.simulator else { return stream.abort() }
+      simulator.assumeIsolated { $0.accepted(stream, on: port) }
+    }
+  }
+}
+
+extension RunningSimulator {
+  fileprivate func adopt(_ listeners: [StreamListener], then body: @Sendable () -> Void) {
+    self.listeners += listeners
+    body()
+  }
+}
+
+/// Where a simulator listens, and with which key.
+package struct ListenerSettings: Sendable {
+  /// An address of this machine.
+  package var host = "127.0.0.1"
+  /// 0 lets the system choose; Apple's are 443 and 2197.
+  package var pushPort = 0
+  /// Apple's are 2195 (development) and 2196 (production).
+  package var managementPort = 0
+  /// Of the introspection listener; nil for none.
+  package var introspectionPort: Int? = 0
+  /// Names that the server's certificate is for.
+  package var names: [CertificateAuthority.SubjectName] = [
+    .dns("localhost"), .ip("127.0.0.1"), .ip("::1"),
+  ]
+  /// 10 characters.
+  package var keyID = "SIMULATED1"
+  /// A `.p8` to use instead of a new key, so that restarts keep it.
+  package var providerKeyPEM: [UInt8]?
+
+  package init() {}
+
+  func validate() throws(InvalidSetting) {
+    try require("listeners.pushPort", pushPort, in: 0...65_535, "")
+    try require("listeners.managementPort", managementPort, in: 0...65_535, "")
+    try require("listeners.introspectionPort", introspectionPort ?? 0, in: 0...65_535, "")
+    guard keyID.utf8.count == 10 else {
+      throw InvalidSetting("listeners.keyID", keyID, "10 characters")
+    }
+    if names.isEmpty { throw InvalidSetting("listeners.names", "[]", "at least one name") }
+  }
+}
+
+/// Why a simulator did not start.
+package enum SimulatorStartError: Error, Sendable, CustomStringConvertible {
+  case setting(InvalidSetting)
+  case listening(host: String, problem: String)
+  case keys(String)
+  case file(path: String, problem: String)
+
+  package var description: String {
+    switch self {
+    case .setting(let setting): "\(setting)"
+    case .listening(let host, let problem): "The simulator cannot listen on \(host): \(problem)"
+    case .keys(let problem): "The simulator cannot make its keys: \(problem)"
+    case .file(let path, let problem): "The simulator cannot write \(path): \(problem)."
+    }
+  }
+}
