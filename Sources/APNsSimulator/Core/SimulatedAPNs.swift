@@ -22,7 +22,7 @@ package struct SimulatedAPNs: Sendable {
   var nextActivity = 1
   var nextPush: UInt64 = 1
   /// Channels of all apps, deleted ones not among them.
-  var channelCount = 0
+  package internal(set) var channelCount = 0
 
   package init(_ configuration: SimulatorConfiguration) throws(InvalidSetting) {
     try configuration.validate()

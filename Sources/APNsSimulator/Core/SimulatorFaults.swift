@@ -48,7 +48,7 @@ package struct SimulatorFaults: Sendable, Equatable {
 
 extension SimulatorFaults {
   /// What befalls one request. Most are left alone.
-  enum Fate: Equatable {
+  package enum Fate: Equatable {
     case none
     /// Answered with this reason, not processed.
     case answered(Reason)
@@ -64,7 +64,7 @@ extension SimulatorFaults {
   }
 
   /// Draws one fate; at most one fault meets a request.
-  func fate(_ random: inout SeededRandom) -> Fate {
+  package func fate(_ random: inout SeededRandom) -> Fate {
     let weighted: [(Double, Fate)] = [
       (refusedShare, .refused), (throttledShare, .answered(.tooManyRequests)),
       (unavailableShare, .answered(.serviceUnavailable)),
@@ -81,7 +81,7 @@ extension SimulatorFaults {
     return .none
   }
 
-  func latency(_ random: inout SeededRandom) -> Duration {
+  package func latency(_ random: inout SeededRandom) -> Duration {
     guard latencyHigh > .zero else { return .zero }
     let span = Double((latencyHigh - latencyLow).wholeNanoseconds)
     return latencyLow + .nanoseconds(Int64(span * random.fraction()))

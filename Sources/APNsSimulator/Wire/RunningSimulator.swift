@@ -179,3 +179,8 @@ package actor RunningSimulator {
     records[connection.number]?.closeReason = reason
   }
 }
+
+extension RunningSimulator {
+  package var faults: SimulatorFaults { apns.configuration.faults }
+  package var delivery: DeliveryModel { apns.configuration.delivery }
+}
