@@ -87,9 +87,8 @@ package enum TraceFiles {
     _ wanted: String, folder: String?
   ) throws(TraceFileError) -> String {
     if wanted == "-" || access(wanted, F_OK) == 0 { return wanted }
-    guard let folder, isFolder(folder) else {
-      throw .cannotRead(path: wanted, reason: reason(errno))
-    }
+    let reason = reason(errno)
+    guard let folder, isFolder(folder) else { throw .cannotRead(path: wanted, reason: reason) }
     let known = try traces(in: folder)
     if let exact = known.first(where: { name(of: $0) == wanted }) { return exact }
     let matching = known.filter { name(of: $0).hasPrefix(wanted) }
