@@ -78,6 +78,9 @@ let package = Package(
     .testTarget(
       name: "FieldTripsTests", dependencies: ["FieldTrips", "JSON", "Clocks"],
       swiftSettings: common),
+    .testTarget(
+      name: "FieldTripKitTests", dependencies: ["FieldTripKit", "FieldTrips", "JSON", "Clocks"],
+      swiftSettings: common),
     .testTarget(name: "CryptoTests", dependencies: ["Crypto", "COpenSSL"], swiftSettings: common),
     .testTarget(
       name: "TransportTests", dependencies: ["Transport", "Clocks"], swiftSettings: common),

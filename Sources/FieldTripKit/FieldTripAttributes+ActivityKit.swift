@@ -1,0 +1,5 @@
+#if canImport(ActivityKit)
+  public import ActivityKit
+
+  extension FieldTripAttributes: ActivityAttributes {}
+#endif
