@@ -85,10 +85,25 @@ package actor HTTP1Client {
       } catch {
         return .notSent(ExchangeFailure(.connectionLost, "\(error)"))
       }
-      let outcome = await current.exchange(
-        bytes, method: request.method, until: deadline, onPart: onPart)
+      let outcome = await perform(
+        bytes, method: request.method, on: current, until: deadline, onPart: onPart)
       guard mayRepeat, current.endedUnanswered else { return outcome }
       mayRepeat = false
+    }
+  }
+
+  private func perform(
+    _ bytes: [UInt8], method: String, on connection: HTTP1ClientConnection, until deadline: Moment,
+    onPart: (@Sendable ([UInt8]) -> Void)?
+  ) async -> ExchangeOutcome {
+    await withTaskCancellationHandler {
+      // A closure that did not use the actor would not run on it, but on the global pool.
+      assertIsolated()
+      return await withUnsafeContinuation { continuation in
+        connection.begin(bytes, method: method, until: deadline, onPart: onPart, continuation)
+      }
+    } onCancel: {
+      loop.execute { connection.end(.cancelled) }
     }
   }
 
@@ -155,22 +170,10 @@ final class HTTP1ClientConnection: @unchecked Sendable {
 
   func close() { stream.close() }
 
-  func exchange(
+  /// Sends a request's bytes; `continuation` gets what becomes of it.
+  func begin(
     _ bytes: [UInt8], method: String, until deadline: Moment,
-    onPart: (@Sendable ([UInt8]) -> Void)?
-  ) async -> ExchangeOutcome {
-    await withTaskCancellationHandler {
-      await withUnsafeContinuation { continuation in
-        begin(bytes, method, deadline, onPart, continuation)
-      }
-    } onCancel: {
-      loop.execute { self.end(.cancelled) }
-    }
-  }
-
-  private func begin(
-    _ bytes: [UInt8], _ method: String, _ deadline: Moment,
-    _ onPart: (@Sendable ([UInt8]) -> Void)?,
+    onPart: (@Sendable ([UInt8]) -> Void)?,
     _ continuation: UnsafeContinuation<ExchangeOutcome, Never>
   ) {
     loop.preconditionOnLoop()
@@ -194,7 +197,7 @@ final class HTTP1ClientConnection: @unchecked Sendable {
   }
 
   /// Without an answer the connection is of no more use: what comes would be taken for the next's.
-  private func end(_ failure: ExchangeFailure) {
+  func end(_ failure: ExchangeFailure) {
     guard waiting != nil else { return }
     finish(.unknown(failure))
     stream.abort()

@@ -15,6 +15,7 @@ extension HTTP2Client {
 
   private func received(_ bytes: RawSpan) {
     lastReceived = loop.now
+    if probeSentAt != nil { proofOfLife() }
     do throws(HTTP2ProtocolError) {
       try session.receive(bytes)
     } catch {

@@ -78,7 +78,10 @@ extension HTTP2Client {
     } else {
       next = lastReceived + configuration.pingAfterSilence
     }
-    let idle = configuration.idleTimeout.map { lastUsed + $0 } ?? .distantFuture
+    var idle = Moment.distantFuture
+    if let timeout = configuration.idleTimeout {
+      idle = (activeStreams == 0 && queued == 0 ? lastUsed : loop.now) + timeout
+    }
     livenessTimer = loop.schedule(at: max(min(next, idle), loop.now + .milliseconds(1))) {
       self.assumeIsolated { $0.lookForLife() }
     }
@@ -88,13 +91,10 @@ extension HTTP2Client {
     livenessTimer = nil
     guard !isClosed else { return }
     let now = loop.now
-    if let probe = probeSentAt {
-      if lastReceived >= probe {
-        probeSentAt = nil
-      } else if now >= probe + configuration.pingTimeout {
-        return giveUp(silentFor: now - lastReceived)
-      }
-    } else if now >= lastReceived + configuration.pingAfterSilence {
+    if let probe = probeSentAt, now >= probe + configuration.pingTimeout {
+      return giveUp(silentFor: now - lastReceived)
+    }
+    if probeSentAt == nil, now >= lastReceived + configuration.pingAfterSilence {
       probeSentAt = now
       session.ping(0)
       stream.setNeedsFlush()
@@ -105,6 +105,14 @@ extension HTTP2Client {
       session.announceEnd()
       return closeNow("idle for \(idle.inSeconds) s")
     }
+    armLiveness()
+  }
+
+  /// Bytes came while we waited for the answer to a PING. That they are the answer is not asked:
+  /// who sends anything lives.
+  func proofOfLife() {
+    probeSentAt = nil
+    if let livenessTimer { loop.cancel(livenessTimer) }
     armLiveness()
   }
 

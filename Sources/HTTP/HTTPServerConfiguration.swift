@@ -37,6 +37,16 @@ package struct RequestContext: Sendable {
   /// When the head was complete, on the machine's monotonic clock.
   package var receivedAt: Moment
   package var loop: EventLoop
+
+  package init(
+    peer: String, peerSubject: String? = nil, isTLS: Bool, receivedAt: Moment, loop: EventLoop
+  ) {
+    self.peer = peer
+    self.peerSubject = peerSubject
+    self.isTLS = isTLS
+    self.receivedAt = receivedAt
+    self.loop = loop
+  }
 }
 
 /// What a handler answers.

@@ -198,9 +198,9 @@ private let patience: Duration = .seconds(20)
     var configuration = HTTP2ServerConfiguration()
     configuration.settings = [.maxConcurrentStreams(20)]
     let server = try await ScriptedServer.start(configuration: configuration) {
-      connection, _, stream in
+      connection, request, stream in
       // A third is never answered.
-      if stream % 3 != 0 { connection.respond(stream: stream, status: 200) }
+      if request.path == "/" || stream % 3 != 0 { connection.respond(stream: stream, status: 200) }
     }
     defer { server.stop() }
     try await withClient(of: server) { client in
@@ -221,7 +221,9 @@ private let patience: Duration = .seconds(20)
       #expect(await client.activeStreams == 0)
       #expect(await client.queued == 0)
       #expect(await client.slotsInUse == 0)
-      #expect(await client.send(note, deadline: patience).response?.status == 200)
+      var another = note
+      another.path = "/"
+      #expect(await client.send(another, deadline: patience).response?.status == 200)
     }
   }
 
@@ -278,12 +280,20 @@ private let patience: Duration = .seconds(20)
     defer { server.stop() }
     var quick = HTTP2ClientConfiguration()
     quick.pingAfterSilence = .milliseconds(5)
-    quick.pingTimeout = .seconds(10)
-    quick.idleTimeout = .milliseconds(60)
-    let events = EventLog()
-    try await withClient(of: server, configuration: quick, events: events) { client in
+    quick.pingTimeout = patience
+    try await withClient(of: server, configuration: quick) { client in
+      await server.pingsReceived(4)
       #expect(await client.send(note, deadline: patience).response?.status == 200)
-      // It outlives several pings and then ends for want of use.
+    }
+  }
+
+  @Test func `ends for want of use`() async throws {
+    let server = try await ScriptedServer.start()
+    defer { server.stop() }
+    var brief = HTTP2ClientConfiguration()
+    brief.idleTimeout = .milliseconds(20)
+    let events = EventLog()
+    try await withClient(of: server, configuration: brief, events: events) { _ in
       #expect(await events.closed().contains("idle"))
     }
   }

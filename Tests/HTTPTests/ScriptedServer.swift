@@ -17,10 +17,10 @@ final class ScriptedServer: HTTP2ServerDelegate, @unchecked Sendable {
   private var connections: [HTTP2ServerConnection] = []
   private var received = 0
   private var closed = 0
+  private var pings = 0
   private var waiters:
     [(condition: (ScriptedServer) -> Bool, go: UnsafeContinuation<Void, Never>)] =
       []
-  private(set) var log: [String] = []
 
   private init(loop: EventLoop, configuration: HTTP2ServerConfiguration, script: @escaping Script) {
     self.loop = loop
@@ -62,6 +62,7 @@ final class ScriptedServer: HTTP2ServerDelegate, @unchecked Sendable {
 
   /// Waits until so many requests came, on all connections together.
   func requestsReceived(_ count: Int) async { await wait { $0.received >= count } }
+  func pingsReceived(_ count: Int) async { await wait { $0.pings >= count } }
   func connectionsClosed(_ count: Int) async { await wait { $0.closed >= count } }
   func streamsOpen(_ count: Int) async {
     await wait { $0.connections.map(\.openStreams).reduce(0, +) == count }
@@ -106,9 +107,15 @@ final class ScriptedServer: HTTP2ServerDelegate, @unchecked Sendable {
     look()
   }
 
+  func connection(
+    _ connection: HTTP2ServerConnection, noticed event: HTTP2ServerSession.Event
+  ) {
+    if case .pingReceived = event { pings += 1 }
+    look()
+  }
+
   func connectionClosed(_ connection: HTTP2ServerConnection, reason: String) {
     closed += 1
-    log.append(reason)
     look()
   }
 }
