@@ -5,10 +5,33 @@ enum House {
   static let root = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
-  /// Every file that belongs to the project, by its path from the root: all but what the build
-  /// and version control keep for themselves.
-  static let files: [String] = {
-    let apart: Set<String> = [".git", ".build", ".swiftpm", "data"]
+  /// Every file that belongs to the project, by its path from the root: those that version
+  /// control tracks or would, or all but the build's where there is no version control.
+  static let files: [String] = (tracked() ?? walked()).sorted()
+
+  private static func tracked() -> [String]? {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = [
+      "git", "-C", root.path, "ls-files", "-z", "--cached", "--others", "--exclude-standard",
+    ]
+    let output = Pipe()
+    process.standardOutput = output
+    process.standardError = FileHandle.nullDevice
+    guard (try? process.run()) != nil,
+      let data = try? output.fileHandleForReading.readToEnd()
+    else { return nil }
+    process.waitUntilExit()
+    guard process.terminationStatus == 0 else { return nil }
+    // A file that was deleted and not yet committed is still listed.
+    return String(decoding: data, as: UTF8.self).split(separator: "\0").map(String.init)
+      .filter { FileManager.default.fileExists(atPath: root.appendingPathComponent($0).path) }
+  }
+
+  private static func walked() -> [String] {
+    let apart: Set<String> = [
+      ".git", ".build", ".swiftpm", "data", "fieldcast-data", "fieldcast-simulator",
+    ]
     var found: [String] = []
     var folders = [""]
     while let folder = folders.popLast() {
@@ -19,8 +42,8 @@ enum House {
         if isFolder(path) { folders.append(path) } else { found.append(path) }
       }
     }
-    return found.sorted()
-  }()
+    return found
+  }
 
   private static func isFolder(_ path: String) -> Bool {
     var isFolder: ObjCBool = false
