@@ -1,3 +1,5 @@
+internal import Clocks
+
 /// A queue in a ring that grows: first in, first out, at constant cost.
 struct FIFO<Element> {
   private var slots: [Element?]
@@ -38,7 +40,26 @@ struct FIFO<Element> {
     return element
   }
 
-  mutating func removeAll() { self = FIFO() }
+  /// Takes out the elements whose deadline has come, and returns the earliest deadline that is
+  /// left.
+  ///
+  /// Looks at all of them, so its caller must not do so more often than every few milliseconds.
+  mutating func removeLate(
+    at now: Moment, deadline: (Element) -> Moment, _ fail: (Element) -> Void
+  ) -> Moment {
+    var earliest = Moment.distantFuture
+    for _ in 0..<count {
+      guard let element = popFirst() else { break }
+      let deadline = deadline(element)
+      if deadline <= now {
+        fail(element)
+      } else {
+        earliest = min(earliest, deadline)
+        append(element)
+      }
+    }
+    return earliest
+  }
 
   /// The ring's size is always a power of two.
   private func position(_ offset: Int) -> Int { (head + offset) & (slots.count - 1) }

@@ -40,7 +40,7 @@ package actor PrivateRedisServer {
     }
   }
 
-  package let options: Options
+  package nonisolated let options: Options
   package nonisolated let process: Subprocess
   private let loop: EventLoop
 

@@ -63,14 +63,28 @@ package struct RESPWriter: Sendable {
 
   package mutating func reserve(_ count: Int) { bytes.reserveCapacity(count) }
 
+  /// `$12` and the end of the line, the most frequent bytes of all: short ones are put together in
+  /// a register and appended once.
+  @inline(__always)
   private mutating func header(_ mark: UInt8, _ count: Int) {
-    bytes.append(mark)
     if count < 10 {
-      bytes.append(UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: count))
+      let digit = UInt32(truncatingIfNeeded: count) &+ 0x30
+      append(word: UInt32(mark) | digit << 8 | 0x0a0d << 16, count: 4)
+    } else if count < 100 {
+      let (tens, ones) = UInt64(truncatingIfNeeded: count).quotientAndRemainder(dividingBy: 10)
+      let digits = (tens &+ 0x30) << 8 | (ones &+ 0x30) << 16
+      append(word: UInt64(mark) | digits | 0x0a0d << 24, count: 5)
     } else {
+      bytes.append(mark)
       decimal(Int64(count))
+      endLine()
     }
-    endLine()
+  }
+
+  /// Appends the lowest bytes of `word`, the lowest first.
+  @inline(__always)
+  private mutating func append<Word: FixedWidthInteger>(word: Word, count: Int) {
+    withUnsafeBytes(of: word.littleEndian) { bytes.append(contentsOf: $0.prefix(count)) }
   }
 
   @inline(__always)

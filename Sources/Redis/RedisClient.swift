@@ -21,6 +21,12 @@ package actor RedisClient {
     loop.serial.asUnownedSerialExecutor()
   }
 
+  /// A call that waits for a connection; resumed with nil when it should look again.
+  private struct QueuedCall {
+    let continuation: UnsafeContinuation<RedisError?, Never>
+    let deadline: Moment
+  }
+
   private enum State {
     /// Nobody has asked for anything yet.
     case idle
@@ -36,7 +42,18 @@ package actor RedisClient {
   /// How often a connection that had been made was lost.
   package private(set) var losses = 0
 
-  private var state = State.idle
+  private var state = State.idle {
+    didSet {
+      if case .connected(let connection) = state {
+        connectionOnLoop = connection
+      } else {
+        connectionOnLoop = nil
+      }
+    }
+  }
+  /// The connection in `state`, for calls that are on the loop already and need not enter this
+  /// actor. `nonisolated(unsafe)` is right because it is read and written on the loop only.
+  private nonisolated(unsafe) var connectionOnLoop: RedisConnection?
   private var queued = FIFO<QueuedCall>()
   private var queueTimer: LoopTimer?
   private var queueTimerMoment = Moment.distantFuture
@@ -64,67 +81,104 @@ package actor RedisClient {
   /// - Parameter deadline: for all of it, waiting for a connection and repeating included; the
   ///   configuration's when nil. Give blocking commands one that is longer than their block.
   /// - Throws: ``RedisError/refused(_:)`` for an error reply.
-  package func call(
+  package nonisolated(nonsending) func call(
     _ command: RedisCommand, deadline: Duration? = nil
   ) async throws(RedisError) -> RESPValue {
-    let end = loop.now + (deadline ?? configuration.commandDeadline)
-    if let script = command.script, script.digest == nil { try await load(script, before: end) }
-    while true {
-      let connection = try await connection(before: end)
-      do {
-        return try await connection.call(command, before: end)
-      } catch {
-        if command.script != nil, error.refusal?.kind == .noScript {
-          return try await connection.callInFull(command, before: end)
-        }
-        noticeReplica(error, connection)
-        guard mayRepeat(error, isRepeatable: command.isRepeatable), loop.now < end else {
-          throw error
-        }
+    let end = now + (deadline ?? configuration.commandDeadline)
+    let isReady = command.script.map { $0.digest != nil } ?? true
+    if isReady, let connection = present() {
+      switch await connection.reply(to: command, before: end) {
+      case .success(let value): return value
+      case .failure(let error): return try await again(command, after: error, on: connection, end)
       }
     }
+    return try await callSlowly(command, before: end)
+  }
+
+  /// The connection, when the caller is on the loop already: then a call need not enter this actor.
+  private nonisolated func present() -> RedisConnection? {
+    loop.isOnLoop ? connectionOnLoop : nil
+  }
+
+  private nonisolated var now: Moment { loop.isOnLoop ? loop.now : MonotonicClock.now() }
+
+  private func callSlowly(
+    _ command: RedisCommand, before end: Moment
+  ) async throws(RedisError) -> RESPValue {
+    if let script = command.script, script.digest == nil { try await load(script, before: end) }
+    let connection = try await connection(before: end)
+    switch await connection.reply(to: command, before: end) {
+    case .success(let value): return value
+    case .failure(let error): return try await again(command, after: error, on: connection, end)
+    }
+  }
+
+  /// Whether a failed command may have another try, and that.
+  private func again(
+    _ command: RedisCommand, after error: RedisError, on connection: RedisConnection,
+    _ end: Moment
+  ) async throws(RedisError) -> RESPValue {
+    if command.script != nil, error.refusal?.kind == .noScript {
+      return try await connection.reply(to: command, inFull: true, before: end).get()
+    }
+    noticeReplica(error, connection)
+    guard mayRepeat(error, isRepeatable: command.isRepeatable), loop.now < end else { throw error }
+    return try await callSlowly(command, before: end)
   }
 
   /// Sends the commands of a batch in one go; see ``RedisBatch`` for what that promises.
   ///
   /// Commands that are sent again, because a connection was lost or a script forgotten, run behind
   /// those of the batch that were answered.
-  package func callAll(_ batch: RedisBatch, deadline: Duration? = nil) async -> [RedisReply] {
-    let end = loop.now + (deadline ?? configuration.commandDeadline)
+  package nonisolated(nonsending) func callAll(
+    _ batch: RedisBatch, deadline: Duration? = nil
+  ) async -> [RedisReply] {
+    let end = now + (deadline ?? configuration.commandDeadline)
+    guard let connection = present(), batch.unknownScripts.isEmpty else {
+      return await callAllSlowly(batch, before: end)
+    }
+    let replies = await connection.callAll(batch, before: end)
+    if replies.allSatisfy(\.isSuccess) { return replies }
+    return await complete(batch, replies, on: connection, before: end)
+  }
+
+  private func callAllSlowly(_ batch: RedisBatch, before end: Moment) async -> [RedisReply] {
     do {
       for script in batch.unknownScripts { try await load(script, before: end) }
       let connection = try await connection(before: end)
-      var replies = await connection.callAll(batch, before: end)
-      await completeBatch(batch, &replies, on: connection, before: end)
-      return replies
+      let replies = await connection.callAll(batch, before: end)
+      return await complete(batch, replies, on: connection, before: end)
     } catch {
       return Array(repeating: .failure(error), count: batch.count)
     }
   }
 
-  private func completeBatch(
-    _ batch: RedisBatch, _ replies: inout [RedisReply], on connection: RedisConnection,
+  /// Sends again what may have another try, until nothing is left of that or the time is over.
+  private func complete(
+    _ batch: RedisBatch, _ replies: [RedisReply], on connection: RedisConnection,
     before end: Moment
-  ) async {
+  ) async -> [RedisReply] {
+    var replies = replies
     var connection = connection
     while true {
-      let indices = replies.indices.filter { index in
-        guard case .failure(let error) = replies[index] else { return false }
-        let entry = batch[index]
-        return entry.script != nil && error.refusal?.kind == .noScript
-          || mayRepeat(error, isRepeatable: entry.isRepeatable)
-      }
       if case .failure(let error)? = replies.first(where: \.isReadOnly) {
         noticeReplica(error, connection)
       }
-      guard !indices.isEmpty, loop.now < end else { return }
-      guard let next = try? await self.connection(before: end) else { return }
+      let indices = replies.indices.filter { mayRepeat(replies[$0], batch[$0]) }
+      guard !indices.isEmpty, loop.now < end,
+        let next = try? await self.connection(before: end)
+      else { return replies }
       connection = next
       // In full, since a server that has forgotten one script has forgotten all.
-      let again = await connection.callAll(
-        batch.selection(indices, inFull: true), before: end)
+      let again = await connection.callAll(batch.selection(indices, inFull: true), before: end)
       for (index, reply) in zip(indices, again) { replies[index] = reply }
     }
+  }
+
+  private func mayRepeat(_ reply: RedisReply, _ entry: RedisBatch.Entry) -> Bool {
+    guard case .failure(let error) = reply else { return false }
+    return entry.script != nil && error.refusal?.kind == .noScript
+      || mayRepeat(error, isRepeatable: entry.isRepeatable)
   }
 
   private func load(_ script: RedisScript, before end: Moment) async throws(RedisError) {
@@ -293,7 +347,9 @@ package actor RedisClient {
     queueTimer = nil
     queueTimerMoment = .distantFuture
     let now = loop.now
-    let earliest = queued.failLate(at: now, .notSent(notConnected))
+    let earliest = queued.removeLate(at: now, deadline: \.deadline) { call in
+      call.continuation.resume(returning: .notSent(notConnected))
+    }
     if earliest < .distantFuture { armQueueTimer(at: max(earliest, now + .milliseconds(10))) }
   }
 
@@ -317,6 +373,8 @@ package actor RedisClient {
 }
 
 extension RedisReply {
+  fileprivate var isSuccess: Bool { if case .success = self { true } else { false } }
+
   fileprivate var isReadOnly: Bool {
     if case .failure(let error) = self { error.refusal?.kind == .readOnly } else { false }
   }

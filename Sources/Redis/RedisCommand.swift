@@ -19,6 +19,8 @@ package struct RedisCommand: Sendable {
   ) {
     self.name = name
     count = 1
+    // One allocation for most commands, instead of one for each time the buffer doubles.
+    body.reserve(96)
     body.append(name)
     for argument in repeat each arguments {
       count += argument.argumentCount
@@ -34,6 +36,7 @@ package struct RedisCommand: Sendable {
     name = "EVALSHA"
     self.script = script
     count = 3 + keys.count
+    body.reserve(160)
     body.append(Int64(keys.count))
     for key in keys { body.append(key) }
     for argument in repeat each arguments {

@@ -19,7 +19,9 @@ extension RedisConnection {
     deadlineTimer = nil
     deadlineTimerMoment = .distantFuture
     let now = loop.now
-    var earliest = queued.failLate(at: now, .notSent(missedDeadline))
+    var earliest = queued.removeLate(at: now, deadline: \.entry.deadline) { waiting in
+      Self.fail(waiting.entry, [], .notSent(missedDeadline))
+    }
     for offset in 0..<pending.count { earliest = min(earliest, pending[offset].deadline) }
     if earliest <= now {
       return end(
@@ -51,7 +53,7 @@ extension RedisConnection {
     } else if pending.isEmpty, silence >= configuration.keepAlive {
       // Commands under way have deadlines of their own; only an idle connection needs this.
       let end = loop.now + configuration.keepAlive
-      submit(Pending(waiter: .nobody, count: 1, deadline: end)) {
+      send(Pending(waiter: .nobody, count: 1, deadline: end)) {
         RedisCommand("PING").write(to: &$0)
       }
     }

@@ -1,4 +1,4 @@
-package import Clocks
+internal import Clocks
 package import Transport
 
 /// One connection to a Redis server, with as many commands under way as callers like.
@@ -44,7 +44,7 @@ package actor RedisConnection: StreamHandler {
   let stream: ByteStream
   var phase = Phase.open
   var pending = FIFO<Pending>()
-  var queued = FIFO<QueuedCall>()
+  var queued = FIFO<Submission>()
   var lastReceived: Moment
   var deadlineTimer: LoopTimer?
   var deadlineTimerMoment = Moment.distantFuture
@@ -59,8 +59,6 @@ package actor RedisConnection: StreamHandler {
   private var unflushed = 0
   /// Commands of `pending`, less the replies in `gathered`.
   private var inFlight = 0
-  /// Queued calls that were told to go on and have not come back yet.
-  private var admitted = 0
   /// Replies of a batch at the head of `pending` whose last ones are missing.
   private var gathered: [RedisReply] = []
   private var onClosed: [@Sendable (RedisFailure) -> Void] = []
@@ -103,58 +101,7 @@ package actor RedisConnection: StreamHandler {
     armKeepAlive()
   }
 
-  // MARK: Calls
-
-  /// Sends a command and waits for its reply.
-  ///
-  /// - Parameter end: when to give up; the connection then ends.
-  /// - Throws: also ``RedisError/refused(_:)``, for an error reply.
-  package func call(
-    _ command: RedisCommand, before end: Moment
-  ) async throws(RedisError) -> RESPValue {
-    if isFull { try await waitForRoom(before: end) }
-    let reply: RedisReply = await withUnsafeContinuation { continuation in
-      let pending = Pending(waiter: .one(continuation), count: 1, deadline: end)
-      submit(pending) { command.write(to: &$0) }
-    }
-    return try reply.get()
-  }
-
-  /// Like ``call(_:before:)`` with a script's source in place of its digest.
-  func callInFull(
-    _ command: RedisCommand, before end: Moment
-  ) async throws(RedisError) -> RESPValue {
-    let reply: RedisReply = await withUnsafeContinuation { continuation in
-      let pending = Pending(waiter: .one(continuation), count: 1, deadline: end)
-      submit(pending) { command.write(to: &$0, inFull: true) }
-    }
-    return try reply.get()
-  }
-
-  /// Sends all commands of a batch in one go and waits for all replies, in order.
-  ///
-  /// Throws nothing: each command has its own outcome.
-  package func callAll(_ batch: RedisBatch, before end: Moment) async -> [RedisReply] {
-    await callAll(count: batch.count, before: end) { batch.write(to: &$0) }
-  }
-
-  func callAll(_ selection: RedisBatchSelection, before end: Moment) async -> [RedisReply] {
-    await callAll(count: selection.indices.count, before: end) { selection.write(to: &$0) }
-  }
-
-  private func callAll(
-    count: Int, before end: Moment, write: (inout RESPWriter) -> Void
-  ) async -> [RedisReply] {
-    if count == 0 { return [] }
-    if isFull {
-      do { try await waitForRoom(before: end) } catch {
-        return Array(repeating: .failure(error), count: count)
-      }
-    }
-    return await withUnsafeContinuation { continuation in
-      submit(Pending(waiter: .all(continuation), count: count, deadline: end), write)
-    }
-  }
+  // MARK: Life
 
   /// Sends a command to which no reply belongs; only on a connection that carries messages.
   func post(_ command: RedisCommand) {
@@ -240,19 +187,13 @@ package actor RedisConnection: StreamHandler {
 
   // MARK: Sending
 
-  private var isFull: Bool {
-    inFlight + admitted >= configuration.maxInFlight || !queued.isEmpty
+  var isFull: Bool {
+    inFlight >= configuration.maxInFlight
       || stream.pendingOutputBytes > configuration.maxOutputBytes
   }
 
-  /// Puts a command into the output, and its waiter into the line. Called where the continuation is
-  /// made, so that nothing can come between the check and the deed.
-  func submit(_ entry: Pending, _ write: (inout RESPWriter) -> Void) {
-    switch phase {
-    case .open: break
-    case .closing: return Self.fail(entry, [], .notSent(closing))
-    case .closed(let failure): return Self.fail(entry, [], .notSent(failure))
-    }
+  /// Puts commands into the output, and their waiter into the line.
+  func send(_ entry: Pending, _ write: (inout RESPWriter) -> Void) {
     if unflushed == 0 { stream.setNeedsFlush() }
     write(&output)
     pending.append(entry)
@@ -266,32 +207,6 @@ package actor RedisConnection: StreamHandler {
     stream.write(output.bytes)
     output.removeAll(keepingAtMost: 256 << 10)
     unflushed = 0
-  }
-
-  private func waitForRoom(before end: Moment) async throws(RedisError) {
-    // All checks stand inside, because other jobs may run between the call and the closure.
-    let error: RedisError? = await withUnsafeContinuation { continuation in
-      guard case .open = phase else { return continuation.resume(returning: .notSent(closing)) }
-      guard queued.count < configuration.maxWaiting else {
-        return continuation.resume(returning: .notSent(queueFull))
-      }
-      queued.append(QueuedCall(continuation: continuation, deadline: end))
-      if end < deadlineTimerMoment { armDeadline(at: end) }
-      // What made it full may be over by now, and then nothing would ever admit it.
-      admitQueued()
-    }
-    if let error { throw error }
-    admitted -= 1
-  }
-
-  private func admitQueued() {
-    while !queued.isEmpty, inFlight + admitted < configuration.maxInFlight,
-      stream.pendingOutputBytes <= configuration.maxOutputBytes,
-      let next = queued.popFirst()
-    {
-      admitted += 1
-      next.continuation.resume(returning: nil)
-    }
   }
 
   // MARK: Receiving
@@ -352,14 +267,7 @@ package actor RedisConnection: StreamHandler {
 
   // MARK: Ending
 
-  private var queueFull: RedisFailure {
-    RedisFailure(
-      .queueFull,
-      "\(queued.count) calls wait for room on the connection to Redis at "
-        + "\(configuration.address) already, which is the limit.")
-  }
-
-  private var closing: RedisFailure {
+  var closing: RedisFailure {
     RedisFailure(.closing, "The connection to Redis at \(configuration.address) is being closed.")
   }
 
@@ -394,7 +302,7 @@ package actor RedisConnection: StreamHandler {
   }
 
   /// - Parameter answered: the replies of a batch that did come.
-  private static func fail(_ entry: Pending, _ answered: [RedisReply], _ error: RedisError) {
+  static func fail(_ entry: Pending, _ answered: [RedisReply], _ error: RedisError) {
     switch entry.waiter {
     case .one(let continuation): continuation.resume(returning: .failure(error))
     case .all(let continuation):
@@ -405,6 +313,6 @@ package actor RedisConnection: StreamHandler {
   }
 
   private func failQueued(_ failure: RedisFailure) {
-    while let call = queued.popFirst() { call.continuation.resume(returning: .notSent(failure)) }
+    while let waiting = queued.popFirst() { Self.fail(waiting.entry, [], .notSent(failure)) }
   }
 }
