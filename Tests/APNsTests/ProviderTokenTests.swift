@@ -122,13 +122,13 @@ private struct Bench {
     _ = bench.need()
     let first = bench.renew()
     bench.wait(minutes: 5)
-    bench.source.refusedAsExpired(first)
-    bench.source.refusedAsExpired(first)
+    bench.source.refusedAsExpired(first, now: bench.now)
+    bench.source.refusedAsExpired(first, now: bench.now)
     #expect(bench.need() == .renew)
     #expect(bench.need() == .wait)
     let second = bench.renew()
     // Late answers about the first one change nothing.
-    bench.source.refusedAsExpired(first)
+    bench.source.refusedAsExpired(first, now: bench.now)
     #expect(bench.need() == .use(second))
   }
 
@@ -136,22 +136,37 @@ private struct Bench {
     var bench = Bench()
     _ = bench.need()
     let first = bench.renew()
-    bench.source.refusedAsExpired(first)
+    bench.source.refusedAsExpired(first, now: bench.now)
     _ = bench.need()
     let second = bench.renew()
-    bench.source.refusedAsExpired(second)
+    bench.source.refusedAsExpired(second, now: bench.now)
     let until = bench.now + .seconds(20 * 60)
     #expect(bench.need() == .exhausted(until: until))
     bench.wait(minutes: 20)
     #expect(bench.need() == .renew)
   }
 
+  @Test func `tries an expired token again each ten seconds, in case only one host complained`() {
+    var bench = Bench()
+    _ = bench.need()
+    let first = bench.renew()
+    bench.source.refusedAsExpired(first, now: bench.now)
+    _ = bench.need()
+    let second = bench.renew()
+    bench.source.refusedAsExpired(second, now: bench.now)
+    bench.now += .seconds(10)
+    #expect(bench.need() == .use(second))
+    #expect(bench.need() != .use(second))
+    bench.source.accepted(second)
+    #expect(bench.need() == .use(second))
+  }
+
   @Test func `makes a token each 20 minutes at most when APNs calls every one expired`() {
     var bench = Bench()
     for _ in 0..<(3 * 60) {
       switch bench.need() {
-      case .renew, .useAndRenew: bench.source.refusedAsExpired(bench.renew())
-      case .use(let token): bench.source.refusedAsExpired(token)
+      case .renew, .useAndRenew: bench.source.refusedAsExpired(bench.renew(), now: bench.now)
+      case .use(let token): bench.source.refusedAsExpired(token, now: bench.now)
       case .wait, .exhausted: break
       }
       bench.wait(minutes: 1)
@@ -164,8 +179,9 @@ private struct Bench {
     var bench = Bench()
     _ = bench.need()
     let token = bench.renew()
-    bench.source.refusedAsExpired(token)
+    bench.source.refusedAsExpired(token, now: bench.now)
     bench.source.accepted(token)
+    #expect(!bench.source.isRefused)
     #expect(bench.need() == .use(token))
   }
 

@@ -54,6 +54,13 @@ enum ChannelManagement {
       }
     }
 
+    /// The spelling of the push type differs from the one in broadcasts; both are Apple's.
+    var body: [UInt8] {
+      guard case .create(let storage) = self else { return [] }
+      return Array(
+        #"{"message-storage-policy":\#(storage.rawValue),"push-type":"LiveActivity"}"#.utf8)
+    }
+
     /// The status that means success; any other one is a refusal.
     var goodStatus: Int {
       switch self {
@@ -70,16 +77,10 @@ enum ChannelManagement {
     let collection = call == .list ? "all-channels" : "channels"
     var fields: HTTPFields = ["authorization": authorization, "apns-request-id": requestID]
     if let channelID = call.channelID { fields.append("apns-channel-id", channelID.text) }
-    var body: [UInt8] = []
-    if case .create(let storage) = call {
-      // The spelling of the push type differs from the one in broadcasts; both are Apple's.
-      body = Array(
-        #"{"message-storage-policy":\#(storage.rawValue),"push-type":"LiveActivity"}"#.utf8)
-      fields.append("content-type", "application/json")
-    }
+    if !call.body.isEmpty { fields.append("content-type", "application/json") }
     return HTTPRequest(
       method: call.method, authority: authority, path: "/1/apps/\(app.text)/\(collection)",
-      fields: fields, body: body)
+      fields: fields, body: call.body)
   }
 
   /// The new channel's ID, which is in a field: the body is empty.

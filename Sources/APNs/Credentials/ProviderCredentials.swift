@@ -52,6 +52,8 @@ package final class ProviderCredentials: Sendable {
   private let clock: ServiceClock
   private let store: (any ProviderTokenStore)?
   private let state = Mutex(State())
+  /// Spares the lock on every acceptance; a stale value only makes one more or one less look.
+  private let hasRefusal = Atomic<Bool>(false)
 
   /// - Parameters:
   ///   - clock: its wall time goes into tokens.
@@ -109,11 +111,19 @@ package final class ProviderCredentials: Sendable {
         state.clockOffSeconds = wall.wholeSeconds - date.wholeSeconds
       }
       switch refusal.reason {
-      case .expiredProviderToken: state.source.refusedAsExpired(token)
+      case .expiredProviderToken: state.source.refusedAsExpired(token, now: now)
       case .tooManyProviderTokenUpdates: state.source.refusedAsTooMany(now: now)
       default: break
       }
+      hasRefusal.store(state.source.isRefused, ordering: .relaxed)
     }
+  }
+
+  /// APNs accepted a request that carried `token`.
+  package func accepted(_ token: ProviderToken) {
+    guard hasRefusal.load(ordering: .relaxed) else { return }
+    state.withLock { $0.source.accepted(token) }
+    hasRefusal.store(false, ordering: .relaxed)
   }
 
   private func waitForRenewal() async {

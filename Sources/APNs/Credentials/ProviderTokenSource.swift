@@ -19,7 +19,8 @@ package struct ProviderTokenSource: Sendable {
     /// Somebody else began one: wait for it.
     case wait
     /// APNs called the token expired, and it was replaced less than 20 minutes ago. Another one
-    /// now would only earn a 429: the clock of this machine or of APNs is wrong.
+    /// now would only earn a 429: the clock of this machine or of APNs is wrong, or one of APNs'
+    /// hosts disagrees with the others. A request now and then is let through to find out.
     case exhausted(until: Moment)
   }
 
@@ -40,6 +41,8 @@ package struct ProviderTokenSource: Sendable {
   package static let leastRenewalInterval = Duration.seconds(20 * 60)
   /// Behind it a token is useless, whatever else holds.
   package static let lifetime = Duration.seconds(60 * 60)
+  /// How often a token that was called expired is tried again while it must not be replaced.
+  package static let trialInterval = Duration.seconds(10)
   /// More than clocks drift apart in an hour, less than matters to APNs.
   private static let toleratedStep = Duration.seconds(300)
 
@@ -49,8 +52,13 @@ package struct ProviderTokenSource: Sendable {
   private var noRenewalBefore = Moment.distantPast
   /// No renewal because of an expiry before this moment.
   private var noReplacementBefore = Moment.distantPast
+  /// When a token that was called expired may be tried again.
+  private var nextTrial = Moment.distantPast
 
   package init() {}
+
+  /// Whether APNs called the present token expired.
+  package var isRefused: Bool { held?.isRefused ?? false }
 
   /// The token of the last renewal, whatever became of it.
   package var present: ProviderToken? { held?.token }
@@ -61,7 +69,9 @@ package struct ProviderTokenSource: Sendable {
     if held.isRefused || held.age(now: now) >= Self.lifetime {
       if isRenewing { return .wait }
       if held.isRefused, now < noReplacementBefore {
-        return .exhausted(until: noReplacementBefore)
+        if now < nextTrial { return .exhausted(until: noReplacementBefore) }
+        nextTrial = now + Self.trialInterval
+        return .use(held.token)
       }
       if held.isRefused { noReplacementBefore = now + Self.leastRenewalInterval }
       return beginOrWait()
@@ -87,8 +97,10 @@ package struct ProviderTokenSource: Sendable {
   /// APNs answered `ExpiredProviderToken` to a request with `token`.
   ///
   /// Nothing happens for a token that was replaced since: its request only has to be repeated.
-  package mutating func refusedAsExpired(_ token: ProviderToken) {
-    if held?.token == token { held?.isRefused = true }
+  package mutating func refusedAsExpired(_ token: ProviderToken, now: Moment) {
+    guard let held, held.token == token, !held.isRefused else { return }
+    self.held?.isRefused = true
+    nextTrial = now + Self.trialInterval
   }
 
   /// APNs accepted `token`.

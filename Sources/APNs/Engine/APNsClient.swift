@@ -1,0 +1,171 @@
+import Clocks
+import HTTP
+package import Transport
+
+/// How an ``APNsClient`` behaves.
+package struct APNsClientConfiguration: Sendable {
+  package var broadcasts = ConnectionPoolConfiguration()
+  package var management: ConnectionPoolConfiguration
+
+  package init() {
+    management = ConnectionPoolConfiguration()
+    management.maxConnections = 1
+    // The list of 10,000 channels is the largest answer of APNs.
+    management.http.limits.bodyBytes = 4 << 20
+  }
+}
+
+/// Speaks to APNs for one app in one environment: broadcasts and their channels.
+///
+/// It repeats by itself what APNs certainly did not process, as long as the deadline allows, and
+/// once what failed for the age of the provider token. It never repeats what APNs may have seen:
+/// whether a late state is worth another try is for the publisher to know. Broadcasts and
+/// management have connections of their own, so that neither slows the other.
+package actor APNsClient {
+  package nonisolated let app: APNsApp
+  package nonisolated let loop: EventLoop
+  package nonisolated var unownedExecutor: UnownedSerialExecutor {
+    loop.serial.asUnownedSerialExecutor()
+  }
+
+  private let exchange: AuthorizedExchange
+  private let broadcasts: ConnectionPool
+  private let management: ConnectionPool
+  private let templates: BroadcastTemplates
+  private var requestIDs = RequestIDs()
+
+  /// - Parameters:
+  ///   - credentials: shared by all clients of the team's key.
+  ///   - clock: whose wall time APNs lives in; deadlines are real time.
+  /// - Throws: when the certificates to trust cannot be read.
+  package init(
+    app: APNsApp, hosts: APNsHosts, credentials: ProviderCredentials, clock: ServiceClock,
+    configuration: APNsClientConfiguration = APNsClientConfiguration(), loop: EventLoop
+  ) throws(TLSConfigurationError) {
+    let tls = try TLSClientContext(trust: hosts.trust, alpn: ["h2"])
+    self.app = app
+    self.loop = loop
+    exchange = AuthorizedExchange(credentials: credentials, clock: clock, loop: loop)
+    broadcasts = ConnectionPool(
+      host: hosts.broadcast, tls: tls, configuration: configuration.broadcasts, loop: loop)
+    management = ConnectionPool(
+      host: hosts.management, tls: tls, configuration: configuration.management, loop: loop)
+    templates = BroadcastTemplates(app: app.bundleID, authority: hosts.broadcast.authority)
+  }
+
+  // MARK: Broadcasts
+
+  /// Sends one content-state to every phone that is subscribed to a channel.
+  ///
+  /// - Parameter deadline: real time for everything, the wait for a connection included.
+  package func broadcast(
+    _ broadcast: Broadcast, deadline: Duration = .seconds(10)
+  ) async -> BroadcastResult {
+    let requestID = broadcast.requestID ?? requestIDs.next()
+    let values = [broadcast.channelID.text, broadcast.expiration, requestID]
+    let answer = await exchange.send(
+      over: broadcasts, templates.template(broadcast.priority), values: values,
+      body: broadcast.payload, deadline: loop.now + deadline)
+    switch answer {
+    case .success(let response):
+      return .accepted(uniqueID: response.fields["apns-unique-id"], requestID: requestID)
+    case .refused(let refusal): return .refused(refusal)
+    case .notSent(let failure): return .notSent(failure)
+    case .unknown(let failure): return .unknown(failure)
+    }
+  }
+
+  // MARK: Channels
+
+  /// Makes a channel. When the result is ``ChannelResult/unknown(_:)`` one may exist that only a
+  /// comparison with ``listChannels(deadline:)`` finds.
+  ///
+  /// - Parameter requestID: a UUID in lower case, to find this call again; made here when nil.
+  package func createChannel(
+    storage: ChannelStorage, requestID: String? = nil, deadline: Duration = .seconds(15)
+  ) async -> ChannelResult<ChannelID> {
+    await manage(.create(storage), requestID, deadline) { response, host throws(MalformedReply) in
+      try ChannelManagement.createdChannel(response, host: host)
+    }
+  }
+
+  /// The storage policy of a channel. ``APNsReason/channelNotRegistered`` says that there is none.
+  package func readChannel(
+    _ channelID: ChannelID, deadline: Duration = .seconds(15)
+  ) async -> ChannelResult<ChannelStorage> {
+    await manage(.read(channelID), nil, deadline) { response, host throws(MalformedReply) in
+      try ChannelManagement.storage(response, of: channelID, host: host)
+    }
+  }
+
+  /// Deletes a channel for good. Messages that APNs stored may still be delivered after it.
+  package func deleteChannel(
+    _ channelID: ChannelID, deadline: Duration = .seconds(15)
+  ) async -> ChannelResult<Void> {
+    await manage(.delete(channelID), nil, deadline) { _, _ throws(MalformedReply) in }
+  }
+
+  /// All channels of the app, also those of other services that share it.
+  package func listChannels(
+    deadline: Duration = .seconds(30)
+  ) async -> ChannelResult<[ChannelID]> {
+    await manage(.list, nil, deadline) { response, host throws(MalformedReply) in
+      try ChannelManagement.channels(response, host: host)
+    }
+  }
+
+  // MARK: State
+
+  package var health: APNsHealth {
+    get async {
+      APNsHealth(
+        credentials: exchange.health, broadcasts: await broadcasts.status,
+        management: await management.status)
+    }
+  }
+
+  /// Opens the connection for broadcasts, so that the first one does not wait for it.
+  package func warmUp() async { await broadcasts.warmUp() }
+
+  /// Ends all connections. Later calls answer ``APNsFailure/exchange(_:)``.
+  package func close(grace: Duration = .seconds(5)) async {
+    await broadcasts.close(grace: grace)
+    await management.close(grace: grace)
+  }
+
+  // MARK: One request
+
+  private func manage<Value: Sendable>(
+    _ call: ChannelManagement.Call, _ requestID: String?, _ deadline: Duration,
+    read: (HTTPResponse, String) throws(MalformedReply) -> Value
+  ) async -> ChannelResult<Value> {
+    let requestID = requestID ?? requestIDs.next()
+    let (bundleID, authority) = (app.bundleID, management.host.authority)
+    let template = CachedTemplate { authorization throws(ExchangeFailure) in
+      try RequestTemplate(
+        ChannelManagement.request(
+          call, app: bundleID, authority: authority, authorization: authorization,
+          requestID: requestID))
+    }
+    let answer = await exchange.send(
+      over: management, template, values: [], body: call.body, deadline: loop.now + deadline)
+    switch answer {
+    case .success(let response):
+      guard response.status == call.goodStatus else {
+        return .malformed(
+          MalformedReply(
+            host: "\(management.host)", status: response.status, channelID: call.channelID,
+            problem: "the status should be \(call.goodStatus)",
+            excerpt: BodyExcerpt.of(response.body)))
+      }
+      do throws(MalformedReply) {
+        return .done(try read(response, "\(management.host)"))
+      } catch {
+        return .malformed(error)
+      }
+    case .refused(let refusal): return .refused(refusal)
+    case .notSent(let failure): return .notSent(failure)
+    case .unknown(let failure): return .unknown(failure)
+    }
+  }
+}

@@ -1,0 +1,85 @@
+package import Transport
+
+/// Which of Apple's two worlds an app's tokens and channels belong to. They never mix.
+package enum APNsEnvironment: String, Sendable, Hashable, CaseIterable {
+  /// Builds from Xcode (`aps-environment` is `development`); Apple also says "sandbox".
+  case development
+  /// TestFlight, ad hoc and the App Store.
+  case production
+}
+
+/// One app in one environment: what channels and tokens belong to.
+package struct APNsApp: Sendable, Hashable, CustomStringConvertible {
+  package let bundleID: BundleID
+  package let environment: APNsEnvironment
+
+  package init(bundleID: BundleID, environment: APNsEnvironment) {
+    self.bundleID = bundleID
+    self.environment = environment
+  }
+
+  package var description: String { "\(bundleID) (\(environment.rawValue))" }
+}
+
+/// One server of APNs: where to connect, and the name that its certificate must carry.
+package struct APNsHost: Sendable, Hashable, CustomStringConvertible {
+  package var name: String
+  package var port: Int
+  /// Where to connect instead of `name` and `port`; the certificate must still be for `name`.
+  package var endpoint: Endpoint?
+
+  package init(name: String, port: Int, endpoint: Endpoint? = nil) {
+    self.name = name
+    self.port = port
+    self.endpoint = endpoint
+  }
+
+  var target: Endpoint { endpoint ?? .tcp(host: name, port: port) }
+
+  /// The `:authority` of requests: the port is left out where it is HTTPS' own.
+  var authority: String {
+    let bracketed = name.contains(":") ? "[\(name)]" : name
+    return port == 443 ? bracketed : "\(bracketed):\(port)"
+  }
+
+  package var description: String { "\(name):\(port)" }
+}
+
+/// The servers of one environment, and which certificates they may show.
+package struct APNsHosts: Sendable {
+  /// Device pushes.
+  package var push: APNsHost
+  /// Broadcasts. Apple's pages name two hosts; other clients use that of device pushes, so that is
+  /// the default.
+  package var broadcast: APNsHost
+  /// Channel management. Its ports have no alternative: 2195 and 2196 must be open.
+  package var management: APNsHost
+  package var trust: TLSTrust
+
+  package init(
+    push: APNsHost, broadcast: APNsHost? = nil, management: APNsHost, trust: TLSTrust = .system
+  ) {
+    self.push = push
+    self.broadcast = broadcast ?? push
+    self.management = management
+    self.trust = trust
+  }
+
+  /// Apple's own.
+  package static func apple(
+    _ environment: APNsEnvironment, trust: TLSTrust = .system
+  ) -> APNsHosts {
+    switch environment {
+    case .production:
+      APNsHosts(
+        push: APNsHost(name: "api.push.apple.com", port: 443),
+        management: APNsHost(name: "api-manage-broadcast.push.apple.com", port: 2196),
+        trust: trust)
+    case .development:
+      APNsHosts(
+        push: APNsHost(name: "api.sandbox.push.apple.com", port: 443),
+        management: APNsHost(name: "api-manage-broadcast.sandbox.push.apple.com", port: 2195),
+        trust: trust)
+    }
+  }
+}

@@ -1,0 +1,79 @@
+package import HTTP
+
+/// Why a request has no answer of APNs.
+package enum APNsFailure: Error, Sendable, CustomStringConvertible {
+  /// No connection, or none that took or answered the request in time.
+  case exchange(ExchangeFailure)
+  /// APNs refuses this app's credentials, so nothing is sent but a probe a minute.
+  case credentialsRefused(APNsRefusal)
+  /// No provider token could be made.
+  case noProviderToken(ProviderCredentials.Failure)
+
+  package var description: String {
+    switch self {
+    case .exchange(let failure): failure.message
+    case .credentialsRefused(let refusal):
+      "Not sent, since APNs refuses this app's credentials "
+        + "(\(refusal.status) \(refusal.reason?.text ?? "")). Check team ID, key ID, key and "
+        + "environment."
+    case .noProviderToken(let failure): failure.description
+    }
+  }
+}
+
+/// What became of a broadcast.
+package enum BroadcastResult: Sendable {
+  /// APNs took it. That says nothing about any phone.
+  ///
+  /// - Parameter uniqueID: Apple's name of this message, to quote when asking Apple about it.
+  case accepted(uniqueID: String?, requestID: String)
+  case refused(APNsRefusal)
+  /// APNs has certainly not seen it. Send the newest state instead of this one.
+  case notSent(APNsFailure)
+  /// APNs may have seen it. Never send the same bytes again: their timestamp is used.
+  case unknown(APNsFailure)
+}
+
+/// What became of a call of channel management.
+package enum ChannelResult<Value: Sendable>: Sendable {
+  case done(Value)
+  case refused(APNsRefusal)
+  /// APNs answered well and in a form that Apple does not document: conclude nothing.
+  case malformed(MalformedReply)
+  case notSent(APNsFailure)
+  /// It may have happened. A channel may have been made whose ID is not known.
+  case unknown(APNsFailure)
+
+  /// The value, or an error to show.
+  package func get() throws -> Value {
+    switch self {
+    case .done(let value): return value
+    case .refused(let refusal): throw refusal
+    case .malformed(let reply): throw reply
+    case .notSent(let failure), .unknown(let failure): throw failure
+    }
+  }
+}
+
+/// Whether an app can send, as far as is known.
+package struct APNsHealth: Sendable {
+  package enum Credentials: Sendable {
+    /// Nothing was accepted or refused yet.
+    case untried
+    case good
+    /// Refused; the app's sends stop, but for a probe a minute.
+    case refused(APNsRefusal)
+  }
+
+  package var credentials: Credentials
+  package var broadcasts: ConnectionPoolStatus
+  package var management: ConnectionPoolStatus
+
+  /// Why nothing can be sent, for a readiness check; nil while things can.
+  package var problem: String? {
+    if case .refused(let refusal) = credentials {
+      return "\(APNsFailure.credentialsRefused(refusal))"
+    }
+    return broadcasts.connectProblem ?? management.connectProblem
+  }
+}

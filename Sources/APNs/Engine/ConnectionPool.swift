@@ -1,0 +1,421 @@
+import Clocks
+package import HTTP
+import Transport
+
+/// What a pool may do.
+package struct ConnectionPoolConfiguration: Sendable {
+  /// How many connections at most, 1 or more. Apple sets no limit and asks to spread load.
+  package var maxConnections = 2
+  /// Connections beyond the first that had nothing to do for so long are closed.
+  package var idleAfter: Duration = .seconds(60)
+  /// A connection is replaced at this age, since very old ones were seen to go bad unnoticed.
+  package var maxAge: Duration = .seconds(12 * 3_600)
+  /// How long a replaced connection may take to answer what it was asked.
+  package var grace: Duration = .seconds(30)
+  /// After so many deadlines in a row without one answer a connection is replaced.
+  package var deadlinesBeforeReplacement = 3
+  /// How many requests may wait while there is no connection, before more are refused.
+  package var maxWaiting = 10_000
+  package var http = HTTP2ClientConfiguration()
+
+  package init() {}
+}
+
+/// What a pool did so far and what it is doing: for metrics and health.
+package struct ConnectionPoolStatus: Sendable {
+  package var host = ""
+  package var open = 0
+  package var inFlight = 0
+  /// Streams that the peer allows on all open connections together.
+  package var streamLimit = 0
+  package var waiting = 0
+  package var opened = 0
+  package var failedToOpen = 0
+  package var goAways = 0
+  /// Connections that were replaced for their age, or since they no longer answered.
+  package var replaced = 0
+  /// Why the last attempt to connect failed; nil since one succeeded.
+  package var connectProblem: String?
+  /// Why the last connection ended that was not closed by us.
+  package var lastEnd: String?
+}
+
+/// The connections to one host, for one team's key.
+///
+/// A request goes to the connection with the most room. When that one has none, another is opened;
+/// one alone is kept when there is nothing to do. A request that was certainly not processed
+/// travels again on another connection, as long as its deadline allows; any other outcome is the
+/// caller's.
+actor ConnectionPool {
+  nonisolated let loop: EventLoop
+  nonisolated let host: APNsHost
+  nonisolated var unownedExecutor: UnownedSerialExecutor { loop.serial.asUnownedSerialExecutor() }
+
+  /// An outcome, and the connection that it came over.
+  struct Reply: Sendable {
+    var outcome: ExchangeOutcome
+    var connection: Int?
+  }
+
+  private final class Connection {
+    let id: Int
+    let openedAt: Moment
+    var client: HTTP2Client?
+    var limit = 1
+    var inFlight = 0
+    var isUsable = true
+    /// Whether a request was accepted on it.
+    var hasAccepted = false
+    /// Whether its end was counted as a failed attempt; it may be announced before it comes.
+    var isCounted = false
+    var deadlinesInARow = 0
+    var lastUsed: Moment
+
+    init(id: Int, openedAt: Moment) {
+      self.id = id
+      self.openedAt = openedAt
+      lastUsed = openedAt
+    }
+  }
+
+  private struct Waiter {
+    var continuation: UnsafeContinuation<ExchangeFailure?, Never>
+    var timer: LoopTimer
+  }
+
+  private let tls: TLSClientContext?
+  private let configuration: ConnectionPoolConfiguration
+  private var connections: [Connection] = []
+  /// The one that is being opened: one at a time.
+  private var opening: Connection?
+  private var nextID = 0
+  private var backoff = ReconnectBackoff()
+  private var retryTimer: LoopTimer?
+  private var upkeepTimer: LoopTimer?
+  private var waiters = WaitQueue<Waiter>()
+  private var isClosed = false
+  private var random = SystemRandomNumberGenerator()
+  private var counters = ConnectionPoolStatus()
+
+  /// - Parameter tls: nil speaks plain HTTP/2, which only tests do.
+  init(
+    host: APNsHost, tls: TLSClientContext?, configuration: ConnectionPoolConfiguration,
+    loop: EventLoop
+  ) {
+    self.host = host
+    self.tls = tls
+    self.configuration = configuration
+    self.loop = loop
+  }
+
+  var status: ConnectionPoolStatus {
+    var status = counters
+    status.host = "\(host)"
+    let usable = connections.filter(\.isUsable)
+    status.open = usable.count
+    status.inFlight = connections.reduce(0) { $0 + $1.inFlight }
+    status.streamLimit = usable.reduce(0) { $0 + $1.limit }
+    status.waiting = waiters.count
+    return status
+  }
+
+  // MARK: Requests
+
+  /// Sends a request on a connection of this pool.
+  ///
+  /// - Parameter deadline: on the machine's monotonic clock; bounds everything.
+  func send(
+    _ template: RequestTemplate, values: [String], body: [UInt8], deadline: Moment
+  ) async -> Reply {
+    var attempts = 0
+    while true {
+      guard let connection = choose(), let client = connection.client else {
+        if let failure = await waitForRoom(until: deadline) {
+          return Reply(outcome: .notSent(failure))
+        }
+        continue
+      }
+      connection.inFlight += 1
+      let outcome = await client.send(
+        template, values: values, body: body, deadline: deadline - loop.now)
+      ended(outcome, on: connection)
+      guard case .notSent(let failure) = outcome, Self.isWorthAnother(failure.kind) else {
+        return Reply(outcome: outcome, connection: connection.id)
+      }
+      attempts += 1
+      if isClosed || loop.now >= deadline || attempts >= 32 {
+        return Reply(outcome: outcome, connection: connection.id)
+      }
+      if attempts > 1 { await pause(attempts, until: deadline) }
+    }
+  }
+
+  /// Gives a connection no new requests and closes it when its open ones have ended.
+  func retire(_ id: Int) {
+    guard let connection = connections.first(where: { $0.id == id && $0.isUsable }) else { return }
+    retire(connection)
+  }
+
+  /// Replaces all connections, for credentials that APNs no longer takes.
+  func retireAll() {
+    for connection in connections where connection.isUsable { retire(connection) }
+  }
+
+  /// Opens a connection although nobody asked yet, so that the first request does not wait.
+  func warmUp() { _ = choose() }
+
+  /// Ends every connection; what is open has `grace` to be answered.
+  func close(grace: Duration) async {
+    isClosed = true
+    let failure = ExchangeFailure(.draining, "The client is being shut down.")
+    while let waiter = waiters.popFirst() { end(waiter, failure) }
+    stopTimers()
+    let clients = connections.compactMap(\.client)
+    for connection in connections { connection.isUsable = false }
+    await withTaskGroup(of: Void.self) { group in
+      for client in clients {
+        group.addTask(executorPreference: loop.tasks) { await client.close(grace: grace) }
+      }
+    }
+  }
+
+  // MARK: Choosing
+
+  /// The connection with the most room; sees to it that there will be one.
+  ///
+  /// - Returns: nil when it is better to wait: there is none, or all are full and another one is
+  ///   on its way. Where no other may be opened, requests queue up at the one with the least load.
+  private func choose() -> Connection? {
+    var best: Connection?
+    var bestLoad = Double.infinity
+    for connection in connections where connection.isUsable {
+      let load = Double(connection.inFlight + 1) / Double(max(connection.limit, 1))
+      if load < bestLoad {
+        best = connection
+        bestLoad = load
+      }
+    }
+    if best != nil, bestLoad <= 1 || usableCount >= configuration.maxConnections { return best }
+    open()
+    return nil
+  }
+
+  private var usableCount: Int { connections.reduce(0) { $0 + ($1.isUsable ? 1 : 0) } }
+
+  private func ended(_ outcome: ExchangeOutcome, on connection: Connection) {
+    connection.inFlight -= 1
+    connection.lastUsed = loop.now
+    switch outcome {
+    case .answered(let response):
+      connection.deadlinesInARow = 0
+      if !connection.hasAccepted, (200..<300).contains(response.status) {
+        connection.hasAccepted = true
+        backoff.succeeded()
+      }
+    case .unknown(let failure) where failure.kind == .deadline:
+      connection.deadlinesInARow += 1
+      if connection.deadlinesInARow >= configuration.deadlinesBeforeReplacement,
+        connection.isUsable
+      {
+        retire(connection)
+      }
+    case .unknown, .notSent: break
+    }
+    if !waiters.isEmpty { wakeForRoom() }
+  }
+
+  /// Lets as many go on as there is room for; they choose again.
+  private func wakeForRoom() {
+    var room = connections.reduce(0) { $0 + ($1.isUsable ? max(0, $1.limit - $1.inFlight) : 0) }
+    // Where no more may be opened, they queue up at the connections.
+    if usableCount >= configuration.maxConnections { room = .max }
+    while room > 0, let waiter = waiters.popFirst() {
+      room -= 1
+      end(waiter, nil)
+    }
+  }
+
+  /// Whether a request that was not sent may succeed elsewhere.
+  private static func isWorthAnother(_ kind: ExchangeFailure.Kind) -> Bool {
+    switch kind {
+    case .refusedStream, .goAway, .draining, .connectionLost: true
+    case .deadline, .cancelled, .queueFull, .reset, .responseTooLarge, .malformedResponse,
+      .malformedRequest:
+      false
+    }
+  }
+
+  /// Waits a little longer each time that a request was turned away.
+  private func pause(_ attempts: Int, until deadline: Moment) async {
+    let wait = Duration.milliseconds(min(5 << min(attempts, 8), 500))
+    let spread = Double.random(in: 1..<1.5, using: &random)
+    let until = loop.now + .nanoseconds(Int64(Double(wait.wholeNanoseconds) * spread))
+    try? await loop.sleep(until: min(until, deadline))
+  }
+
+  // MARK: Opening
+
+  private func open() {
+    guard opening == nil, !isClosed, retryTimer == nil else { return }
+    let now = loop.now
+    guard backoff.nextAttempt <= now else {
+      retryTimer = loop.schedule(at: backoff.nextAttempt) {
+        self.assumeIsolated {
+          $0.retryTimer = nil
+          if !$0.waiters.isEmpty { $0.open() }
+        }
+      }
+      return
+    }
+    let connection = Connection(id: nextID, openedAt: now)
+    nextID += 1
+    opening = connection
+    Task(executorPreference: loop.tasks) { await self.connect() }
+  }
+
+  private func connect() async {
+    guard let connection = opening else { return }
+    let id = connection.id
+    do throws(HTTP2ConnectError) {
+      let client = try await HTTP2Client.connect(
+        to: host.target, tls: tls, serverName: host.name, configuration: configuration.http,
+        on: loop,
+        onEvent: { [weak self] event in self?.assumeIsolated { $0.handle(event, of: id) } }
+      )
+      connection.client = client
+      connection.limit = await client.streamLimit
+      opening = nil
+      counters.opened += 1
+      counters.connectProblem = nil
+      if isClosed { return await client.close() }
+      if connection.isUsable { connections.append(connection) } else { lost(connection) }
+    } catch {
+      opening = nil
+      counters.failedToOpen += 1
+      counters.connectProblem = "\(error)"
+      backoff.failed(at: loop.now, using: &random)
+    }
+    connectionsChanged()
+  }
+
+  private func connectionsChanged() {
+    wakeForRoom()
+    if !waiters.isEmpty, usableCount < configuration.maxConnections { open() }
+    if upkeepTimer == nil, !connections.isEmpty, !isClosed { scheduleUpkeep() }
+  }
+
+  // MARK: What connections tell
+
+  private func handle(_ event: HTTP2ClientEvent, of id: Int) {
+    let isOpening = opening?.id == id
+    guard let connection = isOpening ? opening : connections.first(where: { $0.id == id }) else {
+      return
+    }
+    switch event {
+    case .streamLimitChanged(let limit):
+      connection.limit = limit
+      if !isOpening { wakeForRoom() }
+    case .draining(let announcement):
+      if announcement != nil { counters.goAways += 1 }
+      connection.isUsable = false
+      replaceIfNeeded(connection)
+    case .closed(let reason):
+      if connection.isUsable || !isClosed { counters.lastEnd = reason }
+      connection.isUsable = false
+      connections.removeAll { $0 === connection }
+      replaceIfNeeded(connection)
+    }
+  }
+
+  /// Opens the next connection at once when one in use ends, so that its requests, which come back
+  /// in a moment, do not wait for the handshake from its beginning.
+  private func replaceIfNeeded(_ connection: Connection) {
+    guard connection.client != nil else { return }
+    lost(connection)
+    if usableCount == 0, connection.inFlight > 0 || !waiters.isEmpty { open() }
+  }
+
+  private func lost(_ connection: Connection) {
+    guard !connection.hasAccepted, !connection.isCounted else { return }
+    connection.isCounted = true
+    backoff.failed(at: loop.now, using: &random)
+  }
+
+  private func retire(_ connection: Connection) {
+    connection.isUsable = false
+    counters.replaced += 1
+    lost(connection)
+    guard let client = connection.client else { return }
+    let grace = configuration.grace
+    Task(executorPreference: loop.tasks) { await client.close(grace: grace) }
+    if usableCount == 0, !waiters.isEmpty { open() }
+  }
+
+  // MARK: Waiting
+
+  private func waitForRoom(until deadline: Moment) async -> ExchangeFailure? {
+    if isClosed { return ExchangeFailure(.draining, "The client is being shut down.") }
+    if waiters.count >= configuration.maxWaiting {
+      return ExchangeFailure(
+        .queueFull,
+        "\(waiters.count) requests wait for a connection to \(host), which is the limit.")
+    }
+    let id = nextID
+    nextID += 1
+    return await withTaskCancellationHandler {
+      await withUnsafeContinuation { continuation in
+        let timer = loop.schedule(at: deadline) { self.assumeIsolated { $0.waitedTooLong(id) } }
+        waiters.append(Waiter(continuation: continuation, timer: timer), id: id)
+        // A connection may have come between the look and this.
+        if isClosed || Task.isCancelled { cancelWait(id) } else { connectionsChanged() }
+      }
+    } onCancel: {
+      loop.execute { self.assumeIsolated { $0.cancelWait(id) } }
+    }
+  }
+
+  private func waitedTooLong(_ id: Int) {
+    let why = counters.connectProblem ?? counters.lastEnd ?? "none could be opened in time"
+    endWait(id, ExchangeFailure(.deadline, "No connection to \(host): \(why)."))
+  }
+
+  private func cancelWait(_ id: Int) {
+    endWait(id, ExchangeFailure(.cancelled, "The task that waited was cancelled."))
+  }
+
+  private func endWait(_ id: Int, _ failure: ExchangeFailure?) {
+    if let waiter = waiters.remove(id: id) { end(waiter, failure) }
+  }
+
+  private func end(_ waiter: Waiter, _ failure: ExchangeFailure?) {
+    loop.cancel(waiter.timer)
+    waiter.continuation.resume(returning: failure)
+  }
+
+  // MARK: Upkeep
+
+  private func scheduleUpkeep() {
+    upkeepTimer = loop.schedule(at: loop.now + .seconds(5)) {
+      self.assumeIsolated { $0.keepUp() }
+    }
+  }
+
+  private func keepUp() {
+    upkeepTimer = nil
+    guard !isClosed else { return }
+    let now = loop.now
+    for connection in connections where connection.isUsable {
+      let isIdle = connection.inFlight == 0 && now - connection.lastUsed >= configuration.idleAfter
+      let isOld = now - connection.openedAt >= configuration.maxAge
+      if isOld || (isIdle && usableCount > 1) { retire(connection) }
+    }
+    if !connections.isEmpty { scheduleUpkeep() }
+  }
+
+  private func stopTimers() {
+    if let retryTimer { loop.cancel(retryTimer) }
+    if let upkeepTimer { loop.cancel(upkeepTimer) }
+    retryTimer = nil
+    upkeepTimer = nil
+  }
+}
