@@ -1,0 +1,57 @@
+package import FieldTrips
+internal import Redis
+
+extension TripStore {
+  /// Reads the entries behind `cursor`, oldest first, at most `limit`.
+  package func readLog(
+    _ partition: Partition, after cursor: LogID, limit: Int = 1_000
+  ) async throws(StoreError) -> [LogItem] {
+    let reply = try await call(
+      RedisCommand("XRANGE", keys(partition).log, "(\(cursor)", "+", "COUNT", limit))
+    return try reading { () throws(RedisError) in try LogItem.readAll(reply) }
+  }
+
+  /// Reads the logs of many partitions in one go; an answer for each.
+  package func readLogs(
+    _ cursors: [(partition: Partition, after: LogID)], limit: Int = 1_000
+  ) async -> [Result<[LogItem], StoreError>] {
+    var batch = RedisBatch()
+    for (partition, cursor) in cursors {
+      batch.append(
+        "XRANGE", keys(partition).log, "(\(cursor)", "+", "COUNT", limit, isRepeatable: true)
+    }
+    return await callAll(batch) { (_, reply) throws(RedisError) in try LogItem.readAll(reply) }
+  }
+
+  /// How many entries each log holds: those that wait, and up to a hundred or so that are done and
+  /// not trimmed yet.
+  package func logLengths(
+    _ partitions: [Partition]
+  ) async -> [Result<Int, StoreError>] {
+    var batch = RedisBatch()
+    for partition in partitions {
+      batch.append("XLEN", keys(partition).log, isRepeatable: true)
+    }
+    return await callAll(batch) { (_, reply) throws(RedisError) in try reply.intValue() }
+  }
+
+  /// The last committed place in a partition's log.
+  package func cursor(of partition: Partition) async throws(StoreError) -> LogID {
+    let reply = try await call(RedisCommand("GET", keys(partition).cursor))
+    return try reading { () throws(RedisError) in try LogID.readCursor(reply) }
+  }
+}
+
+extension LogID {
+  static func readCursor(_ reply: RESPValue) throws(RedisError) -> LogID {
+    guard let text = try reply.optionalString() else { return .start }
+    guard let id = LogID(text) else { throw reply.unexpected("a log ID") }
+    return id
+  }
+}
+
+extension LogItem {
+  static func readAll(_ reply: RESPValue) throws(RedisError) -> [LogItem] {
+    try reply.streamEntries().map(LogItem.init)
+  }
+}

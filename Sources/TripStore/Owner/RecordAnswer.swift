@@ -1,0 +1,102 @@
+package import Clocks
+package import FieldTrips
+internal import Redis
+
+/// What an answer of APNs changes in the store.
+package struct AnswerRecord: Sendable {
+  package var trip: TripID
+  /// The revision that a broadcast of priority 10, or the end, carried and APNs accepted.
+  package var accepted: Revision?
+  /// The adapted rate, if it changed.
+  package var ratePerHour: Double?
+  /// The token bucket, if the answer changed it: a refund, or emptied by a 429.
+  package var anchor: UnixTime?
+  /// A step in the trip's life, such as by an accepted end.
+  package var life: LifeChange?
+
+  package init(
+    trip: TripID, accepted: Revision? = nil, ratePerHour: Double? = nil, anchor: UnixTime? = nil,
+    life: LifeChange? = nil
+  ) {
+    self.trip = trip
+    self.accepted = accepted
+    self.ratePerHour = ratePerHour
+    self.anchor = anchor
+    self.life = life
+  }
+}
+
+package enum RecordOutcome: Sendable, Equatable {
+  /// - Parameter published: the greatest revision that APNs accepted.
+  case recorded(published: Revision)
+  case fenced(current: Epoch)
+  /// Nothing was written: another node changed the trip's life meanwhile.
+  case lifeConflict(current: TripLife)
+  case unknownTrip
+}
+
+extension TripStore {
+  /// Stores what an answer of APNs changed. The published revision only rises, in whatever order
+  /// answers come.
+  package func record(
+    _ answer: AnswerRecord, owner: Ownership
+  ) async throws(StoreError) -> RecordOutcome {
+    let keys = keys(owner.partition)
+    var command = RedisCommand(
+      Self.recordScript, keys: [keys.epoch, keys.trip(answer.trip), keys.unpublished, keys.due],
+      arguments: owner.epoch.number, answer.trip.utf8, answer.accepted?.description ?? "",
+      answer.ratePerHour.map { "\($0)" } ?? "",
+      answer.anchor.map { String($0.nanoseconds) } ?? "",
+      answer.life?.from.text ?? "", answer.life?.to.text ?? "")
+    command.append(due: answer.life?.due ?? [])
+    let reply = try await call(command)
+    return try reading { () throws(RedisError) in
+      let (code, rest) = try reply.codedAnswer()
+      switch code {
+      case 1:
+        let published = try rest.value(0).integerValue()
+        guard published >= 0 else { throw reply.unexpected("a revision") }
+        return .recorded(published: Revision(published))
+      case 0: return .fenced(current: try Epoch.read(rest.value(0)))
+      case -1: return .unknownTrip
+      case -2: return .lifeConflict(current: try TripLife.read(rest.value(0)))
+      default: throw reply.unexpected("what became of an answer")
+      }
+    }
+  }
+
+  static let recordScript = RedisScript(
+    name: "record",
+    source: #"""
+      #!lua flags=allow-oom
+      -- Stores what an answer of APNs changed about a trip.
+      -- KEYS 1 epoch, 2 the trip's hash, 3 unpublished, 4 due
+      -- ARGV 1 epoch of the owner, 2 trip ID, 3 accepted revision or '', 4 rate (1/h) or '',
+      --      5 anchor of the token bucket (unix ns) or '', 6 life as it was read or '',
+      --      7 new life; then pairs of time (ms) or '' and due item
+      -- Answers {1, published revision}, {0, epoch}: fenced, {-1} no such trip,
+      --      {-2, life}: it is another one
+
+      """# + LuaParts.changeDue + LuaParts.mark + #"""
+        local epoch = redis.call('GET', KEYS[1]) or '0'
+        if epoch ~= ARGV[1] then return { 0, tonumber(epoch) } end
+        local trip = redis.call('HMGET', KEYS[2], 'life', 'pub')
+        local life, published = trip[1], tonumber(trip[2])
+        if not life then return { -1 } end
+        if ARGV[6] ~= '' and life ~= ARGV[6] and life ~= ARGV[7] then return { -2, life } end
+        if ARGV[3] ~= '' and tonumber(ARGV[3]) > published then
+          published = tonumber(ARGV[3])
+          redis.call('HSET', KEYS[2], 'pub', ARGV[3])
+        end
+        if ARGV[4] ~= '' then redis.call('HSET', KEYS[2], 'rate', ARGV[4]) end
+        if ARGV[5] ~= '' then redis.call('HSET', KEYS[2], 'anchor', ARGV[5]) end
+        if ARGV[6] ~= '' then
+          redis.call('HSET', KEYS[2], 'life', ARGV[7])
+          life = ARGV[7]
+        end
+        mark(KEYS[3], KEYS[2], ARGV[2], life)
+        change_due(KEYS[4], 8)
+        return { 1, published }
+        """#,
+    isSafeToRepeat: true)
+}
