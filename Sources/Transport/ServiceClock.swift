@@ -72,6 +72,11 @@ package struct ServiceClock: Sendable {
     follows ? scaled : .nanoseconds(Int64(Double(scaled.wholeNanoseconds) / speed))
   }
 
+  /// How much service time passes in a span of real time.
+  package func scaled(_ real: Duration) -> Duration {
+    follows ? real : .nanoseconds(Int64(Double(real.wholeNanoseconds) * speed))
+  }
+
   /// The machine's moment at which this clock will read `moment`.
   package func real(at moment: Moment) -> Moment {
     if follows || moment == .distantFuture { return moment }

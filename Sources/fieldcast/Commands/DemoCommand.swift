@@ -1,5 +1,7 @@
 internal import FieldTrips
+internal import FieldcastServer
 internal import LoadHarness
+internal import Transport
 
 /// `fieldcast demo`: a group's whole trip through the service, watched in the terminal.
 package enum DemoCommand: Command {
@@ -34,10 +36,66 @@ package enum DemoCommand: Command {
     statuses: [.checkFailed, .badInput, .noInput, .unavailable])
 
   package static func run(_ arguments: ParsedArguments) async throws -> ExitStatus {
+    let signals = try Signals.block()
     let folder = arguments.environment["FIELDCAST_TRACES"].flatMap { $0.isEmpty ? nil : $0 }
-    let chosen = try TraceFailure.translated { () throws(TraceFileError) in
-      try TraceFiles.choose(arguments[trace], folder: folder)
+    let trace = try TraceFailure.translated { () throws(TraceFileError) in
+      try TraceFiles.choose(arguments[Self.trace], folder: folder)
     }
-    throw CommandFailure(.unavailable, "\(chosen.name) cannot be played by this build.")
+    var settings = GroupReplay.Settings()
+    settings.phones = arguments[phones]
+    settings.name = trace.name
+    let log = ServiceLog.standardError(minimum: .warning, format: .text)
+    let stage: DemoStage
+    do {
+      stage = try await DemoStage.open(speed: arguments[speed], log: log)
+    } catch {
+      throw CommandFailure(.unavailable, "The demo cannot be set up: \(error)")
+    }
+    let stop = StopSignal()
+    Signals.deliver(from: signals, on: stage.loop) { _ in stop.fire() }
+    let status = await perform(trace, settings, on: stage, arguments, stop)
+    await stage.close()
+    return status
+  }
+
+  /// Plays until it is told to stop, once if that was asked for.
+  private static func perform(
+    _ trace: CaptureTrace, _ settings: GroupReplay.Settings, on stage: DemoStage,
+    _ arguments: ParsedArguments, _ stop: StopSignal
+  ) async -> ExitStatus {
+    await withTaskGroup(of: ExitStatus.self) { group in
+      group.addTask {
+        var status = ExitStatus.success
+        repeat {
+          status = await play(trace, settings, on: stage, asJSON: arguments[json])
+        } while status == .success && !arguments[once] && !stop.hasFired
+        return status
+      }
+      group.addTask {
+        await stop.wait()
+        return .success
+      }
+      let status = await group.next() ?? .success
+      group.cancelAll()
+      stop.fire()
+      return status
+    }
+  }
+
+  private static func play(
+    _ trace: CaptureTrace, _ settings: GroupReplay.Settings, on stage: DemoStage, asJSON: Bool
+  ) async -> ExitStatus {
+    let screen = DemoScreen(isQuiet: asJSON)
+    do {
+      let summary = try await stage.play(trace, settings: settings) { screen.show($0) }
+      screen.finish()
+      let coloured = Terminal.output.style.isColoured
+      Terminal.output.write(asJSON ? summary.json() + "\n" : summary.text(coloured: coloured))
+      return summary.isGood ? .success : .checkFailed
+    } catch {
+      screen.finish()
+      Terminal.errors.writeLine("fieldcast demo: the trip could not be played: \(error)")
+      return .unavailable
+    }
   }
 }

@@ -1,11 +1,50 @@
+internal import FieldcastServer
+internal import Transport
+
 /// `fieldcast serve`: one node of the service.
 package enum ServeCommand: Command {
+  static let json = Option<Bool>.flag(
+    "json", environment: "FIELDCAST_LOG_JSON", help: "Logs as JSON, one object a line.")
+  static let logLevel = Option<String>.choice(
+    "log-level", among: ServiceLog.Level.allCases.map(\.name), default: "info",
+    environment: "FIELDCAST_LOG_LEVEL", help: "The least that is logged, to standard error.")
+
   package static let help = CommandHelp(
     "serve", summary: "Runs the service",
-    discussion: "", examples: ["fieldcast serve"],
-    statuses: [.unavailable, .configuration])
+    discussion: """
+      Serves REST, listens for notes on Redis, and publishes to APNs. Without a Redis URL it \
+      starts a private redis-server in the data folder and ends it again. SIGTERM and SIGINT end \
+      the service in order: nothing that was taken in is lost.
+      """,
+    options: ServiceOptions.all + [json.spec, logLevel.spec],
+    examples: [
+      "fieldcast serve --bundle-id com.example.trips --environment development "
+        + "--team-id ABCDE12345 --key-id FGHIJ67890 --key-file AuthKey.p8",
+      "fieldcast serve --redis redis://127.0.0.1:6379 --listen 0.0.0.0:8080",
+    ],
+    statuses: [.unavailable, .configuration, .noInput])
 
   package static func run(_ arguments: ParsedArguments) async throws -> ExitStatus {
-    throw CommandFailure(.unavailable, "The service is not part of this build.")
+    let signals = try Signals.block()
+    let configuration = try ServiceOptions.configuration(from: arguments)
+    let level = ServiceLog.Level.allCases.first { $0.name == arguments[logLevel] } ?? .info
+    let log = ServiceLog.standardError(
+      minimum: level, format: arguments[json] ? .json : .text)
+    let loop = try EventLoop(name: "service")
+    let stop = StopSignal()
+    Signals.deliver(from: signals, on: loop) { _ in stop.fire() }
+    let service: Service
+    do {
+      service = try await Service.start(configuration, log: log, on: loop)
+    } catch let failure as StartFailure {
+      throw CommandFailure(.unavailable, failure.description)
+    }
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask(executorPreference: loop.tasks) { await service.run() }
+      await stop.wait()
+      await service.drain()
+      group.cancelAll()
+    }
+    return .success
   }
 }

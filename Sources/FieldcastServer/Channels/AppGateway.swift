@@ -1,0 +1,160 @@
+internal import APNs
+internal import Clocks
+internal import FieldTrips
+internal import JSON
+internal import TripStore
+
+/// A broadcast to be sent, in the service's words.
+struct BroadcastOrder: Sendable {
+  let channel: FieldTrips.ChannelID
+  let storage: StoragePolicy
+  let type: ActivityType
+  let isEnd: Bool
+  let priority: Int
+  let timestampSeconds: Int64
+  let contentState: JSONText
+  let times: TripTimes
+  let alert: AlertText?
+  let sentAt: UnixTime
+}
+
+enum ChannelCreated: Sendable {
+  case created(FieldTrips.ChannelID)
+  /// APNs said no, so there is no channel. Final: asking again does not help.
+  case refused(reason: String, isFinal: Bool)
+  case notSent(reason: String)
+  /// There may be a channel now.
+  case unknown(reason: String)
+}
+
+enum ChannelDeleted: Sendable {
+  /// It is gone, now or since before.
+  case deleted
+  case failed(reason: String)
+}
+
+/// One app's way to APNs: translates between the service's words and the client's.
+struct AppGateway: Sendable {
+  let client: APNsClient
+  let log: ServiceLog
+
+  // MARK: Channels
+
+  func createChannel(_ storage: StoragePolicy, request: String) async -> ChannelCreated {
+    switch await client.createChannel(storage: storage.atAPNs, requestID: request) {
+    case .done(let channel):
+      guard let known = try? FieldTrips.ChannelID(channel.text) else {
+        return .unknown(reason: "APNs gave a channel ID in a form that is not understood.")
+      }
+      return .created(known)
+    case .refused(let refusal): return Self.judged(refusal)
+    case .malformed(let reply): return .unknown(reason: "\(reply)")
+    case .notSent(let failure): return .notSent(reason: "\(failure)")
+    case .unknown(let failure): return .unknown(reason: "\(failure)")
+    }
+  }
+
+  private static func judged(_ refusal: APNsRefusal) -> ChannelCreated {
+    switch refusal.disposition {
+    case .enableBroadcasts:
+      return .refused(
+        reason: "The app's broadcast capability is off: switch it on under Certificates, "
+          + "Identifiers & Profiles, Push Notifications, Broadcast Capability.", isFinal: true)
+    case .channelQuotaReached:
+      return .refused(reason: "APNs has no channel left for this app.", isFinal: true)
+    case .retryLater where refusal.status == 500: return .unknown(reason: "\(refusal)")
+    case .retryLater, .throttled, .reconnect, .newProviderToken, .keepProviderToken:
+      return .refused(reason: "\(refusal)", isFinal: false)
+    case .fixRequest, .fixCredentials, .dropToken, .channelGone:
+      return .refused(reason: "\(refusal)", isFinal: true)
+    }
+  }
+
+  func deleteChannel(_ channel: FieldTrips.ChannelID) async -> ChannelDeleted {
+    guard let id = APNs.ChannelID(channel.text) else { return .deleted }
+    switch await client.deleteChannel(id) {
+    case .done: return .deleted
+    case .refused(let refusal) where refusal.disposition == .channelGone: return .deleted
+    case .refused(let refusal): return .failed(reason: "\(refusal)")
+    case .malformed(let reply): return .failed(reason: "\(reply)")
+    case .notSent(let failure), .unknown(let failure): return .failed(reason: "\(failure)")
+    }
+  }
+
+  func listChannels() async -> Result<[FieldTrips.ChannelID], ListFailure> {
+    do {
+      let listed = try await client.listChannels().get()
+      return .success(listed.compactMap { try? FieldTrips.ChannelID($0.text) })
+    } catch {
+      return .failure(ListFailure(reason: "\(error)"))
+    }
+  }
+
+  struct ListFailure: Error {
+    let reason: String
+  }
+
+  // MARK: Broadcasts
+
+  func broadcast(_ order: BroadcastOrder, deadline: Duration) async -> BroadcastOutcome {
+    guard let channel = APNs.ChannelID(order.channel.text),
+      let priority = PushPriority(rawValue: UInt8(order.priority))
+    else { return .refused }
+    let payload: [UInt8]
+    do throws(PayloadError) {
+      payload = try Self.payload(order).encoded()
+    } catch {
+      log.error("a broadcast cannot be made", ["reason": "\(error)"])
+      return .refused
+    }
+    let broadcast = Broadcast(
+      to: channel, storage: order.storage.atAPNs, priority: priority,
+      keepUntil: order.sentAt + Self.keptFor, payload: payload)
+    switch await client.broadcast(broadcast, deadline: deadline) {
+    case .accepted: return .accepted
+    case .refused(let refusal): return outcome(of: refusal)
+    case .notSent: return .notSent()
+    case .unknown: return .unknown
+    }
+  }
+
+  /// APNs keeps the newest message of a channel for eight hours at most; with the whole span late
+  /// devices catch up by themselves.
+  private static let keptFor = Duration.seconds(8 * 3_600 - 60)
+
+  private static func payload(_ order: BroadcastOrder) -> BroadcastPayload {
+    let event: BroadcastPayload.Event =
+      order.isEnd
+      ? .end(dismissalDate: order.times.dismissal.date(endingAt: order.sentAt))
+      : .update(staleDate: order.times.staleDate(sentAt: order.sentAt))
+    let alert = order.alert.map {
+      LiveActivityAlert(title: .plain($0.title), body: .plain($0.body), sound: $0.sound)
+    }
+    return BroadcastPayload(
+      event, timestampSeconds: order.timestampSeconds,
+      contentState: order.type.definition.envelope.wrap(order.contentState), alert: alert)
+  }
+
+  private func outcome(of refusal: APNsRefusal) -> BroadcastOutcome {
+    switch refusal.disposition {
+    case .throttled: return .throttled(retryAfter: refusal.retryAfter)
+    case .keepProviderToken: return .providerTokenThrottled(retryAfter: refusal.retryAfter)
+    case .channelGone: return .channelGone
+    case .retryLater where refusal.status == 500: return .unknown
+    case .retryLater, .reconnect, .newProviderToken:
+      return .notSent(retryAfter: refusal.retryAfter)
+    case .fixRequest, .fixCredentials, .enableBroadcasts, .dropToken, .channelQuotaReached:
+      log.error("APNs refuses a broadcast", ["reason": "\(refusal)"])
+      return .refused
+    }
+  }
+}
+
+extension StoragePolicy {
+  fileprivate var atAPNs: ChannelStorage {
+    switch self {
+    case .noStorage: .none
+    case .mostRecent: .mostRecent
+    }
+  }
+}

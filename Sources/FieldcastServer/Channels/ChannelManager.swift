@@ -1,0 +1,125 @@
+internal import Clocks
+internal import Crypto
+internal import FieldTrips
+internal import Transport
+internal import TripStore
+
+/// What came of asking for a channel for a trip.
+enum ChannelOpening: Sendable, Equatable {
+  case opened(ChannelID)
+  /// The app has no channel left to give, or may not have any: its members are reached by token.
+  case unavailable(reason: String)
+  /// No one knows, or APNs cannot be reached: try again.
+  case failed(reason: String)
+}
+
+/// Opens and deletes the channels of all apps, so that none is ever lost sight of.
+///
+/// A creation is recorded before APNs is asked. If the node dies before the answer is recorded, the
+/// record says that a channel may exist which nobody knows, and ``reconcile(_:)`` finds it.
+actor ChannelManager {
+  nonisolated var unownedExecutor: UnownedSerialExecutor {
+    loop.serial.asUnownedSerialExecutor()
+  }
+
+  private nonisolated let loop: EventLoop
+  private let store: TripStore
+  private let gateways: [AppID: AppGateway]
+  private let clock: ServiceClock
+  private let log: ServiceLog
+
+  init(
+    store: TripStore, gateways: [AppID: AppGateway], clock: ServiceClock, log: ServiceLog,
+    loop: EventLoop
+  ) {
+    self.store = store
+    self.gateways = gateways
+    self.clock = clock
+    self.log = log
+    self.loop = loop
+  }
+
+  /// Finds a channel for a trip: the one it has, a warm one, or a new one.
+  func open(for trip: TripID, definition: TripDefinition) async -> ChannelOpening {
+    let app = definition.app
+    guard let gateway = gateways[app] else {
+      return .unavailable(reason: "The app \(app) is not configured here.")
+    }
+    do throws(StoreError) {
+      if let channel = try await store.takeChannel(
+        for: trip, of: app, storage: definition.storagePolicy)
+      {
+        return .opened(channel)
+      }
+      let intent = ChannelIntent(
+        requestID: UUIDText.random(), storage: definition.storagePolicy, trip: trip,
+        askedAt: clock.wall)
+      switch try await store.intend(intent, of: app) {
+      case .hasChannel(let channel): return .opened(channel)
+      case .quotaUsedUp(let used):
+        return .unavailable(reason: "The app has used up its quota of \(used) channels.")
+      case .recorded: return try await create(intent, app, gateway)
+      }
+    } catch {
+      return .failed(reason: "\(error)")
+    }
+  }
+
+  private func create(
+    _ intent: ChannelIntent, _ app: AppID, _ gateway: AppGateway
+  ) async throws(StoreError) -> ChannelOpening {
+    switch await gateway.createChannel(intent.storage, request: intent.requestID) {
+    case .created(let channel):
+      let record = try await store.channelCreated(
+        channel, for: intent, of: app, at: clock.wall)
+      if case .trip = record.use { return .opened(channel) }
+      guard let trip = intent.trip,
+        let own = try await store.takeChannel(
+          for: trip, of: app, storage: intent.storage)
+      else { return .failed(reason: "The trip's channel was taken meanwhile.") }
+      return .opened(own)
+    case .refused(let reason, let isFinal):
+      try await store.creationRefused(intent.requestID, of: app)
+      log.warning("APNs gives no channel", ["app": "\(app)", "reason": reason])
+      return isFinal ? .unavailable(reason: reason) : .failed(reason: reason)
+    case .notSent(let reason):
+      try await store.creationRefused(intent.requestID, of: app)
+      return .failed(reason: reason)
+    case .unknown(let reason):
+      // The record stays: there may be a channel now that nobody knows.
+      log.warning(
+        "it is not known whether APNs made a channel",
+        ["app": "\(app)", "request": intent.requestID, "reason": reason])
+      return .failed(reason: reason)
+    }
+  }
+
+  /// Deletes a channel at APNs and in the registry.
+  ///
+  /// - Returns: false when it may still be there; ask again later.
+  func delete(_ channel: ChannelID, of app: AppID) async -> Bool {
+    guard let gateway = gateways[app] else { return false }
+    switch await gateway.deleteChannel(channel) {
+    case .deleted: break
+    case .failed(let reason):
+      log.warning("a channel is not deleted; trying again", ["app": "\(app)", "reason": reason])
+      return false
+    }
+    return await forget(channel, of: app)
+  }
+
+  /// APNs no longer knows the channel.
+  func lost(_ channel: ChannelID, of app: AppID) async {
+    _ = await forget(channel, of: app)
+  }
+
+  private func forget(_ channel: ChannelID, of app: AppID) async -> Bool {
+    do throws(StoreError) {
+      try await store.channelDeleted(channel, of: app)
+      return true
+    } catch {
+      log.warning("a deleted channel cannot be struck off", ["reason": "\(error)"])
+      return false
+    }
+  }
+}

@@ -1,0 +1,34 @@
+internal import Clocks
+internal import Redis
+
+/// Triggers that other services publish: `PUBLISH fieldcast:notes {"id":…,"trip":…}`.
+///
+/// Publish/subscribe has no memory, so what is published while Fieldcast is not connected is lost;
+/// each such gap is logged and counted. Who cannot live with that adds to the stream instead.
+struct PubSubDoor: Sendable {
+  static let channel = "fieldcast:notes"
+
+  let door: BackDoor
+  let subscriber: RedisSubscriber
+
+  /// Serves until the subscriber is closed or the task cancelled.
+  func run() async {
+    await subscriber.subscribe(to: [Self.channel])
+    while let events = await subscriber.nextBatch() {
+      var messages: [BackDoor.Message] = []
+      for event in events {
+        switch event {
+        case .message(_, let payload): messages.append(BackDoor.Message(body: payload))
+        case .subscribed: door.log.info("listening for published notes")
+        case .gap(let gap):
+          door.log.warning(
+            "published notes may have been missed",
+            ["seconds": "\((gap.until - gap.from).inSeconds)", "reason": gap.reason])
+        case .refused(let refusal):
+          door.log.error("Redis does not let us subscribe", ["reason": "\(refusal)"])
+        }
+      }
+      do { try await door.take(messages) } catch { return }
+    }
+  }
+}

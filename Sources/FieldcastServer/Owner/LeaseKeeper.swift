@@ -1,0 +1,138 @@
+internal import Clocks
+internal import FieldTrips
+internal import Transport
+internal import TripStore
+
+/// Holds this node's share of the partitions: says that the node lives, sees who else does, takes
+/// what is its own and gives up what is not.
+actor LeaseKeeper {
+  nonisolated var unownedExecutor: UnownedSerialExecutor {
+    loop.serial.asUnownedSerialExecutor()
+  }
+
+  private nonisolated let loop: EventLoop
+  private let store: TripStore
+  private let owner: Owner
+  private let node: String
+  private let leaseLife: Duration
+  private let log: ServiceLog
+  private var isDraining = false
+  /// When our leases were last known to hold; real time.
+  private var renewedAt: Moment
+
+  /// - Parameters:
+  ///   - node: unique among running nodes, the same after a restart.
+  ///   - leaseLife: real time, 1 s or more: so long a killed node's partitions have no owner.
+  init(
+    node: String, leaseLife: Duration, store: TripStore, owner: Owner, log: ServiceLog,
+    loop: EventLoop
+  ) {
+    self.node = node
+    self.leaseLife = leaseLife
+    self.store = store
+    self.owner = owner
+    self.log = log
+    self.loop = loop
+    renewedAt = MonotonicClock.now()
+  }
+
+  /// Keeps leases until drained or cancelled.
+  func run() async {
+    while !isDraining {
+      await keep()
+      guard (try? await loop.sleep(for: leaseLife / 3)) != nil else { return }
+    }
+  }
+
+  /// One round: afterwards this node holds its share, as far as it is free.
+  func keep() async {
+    let nodes: [String]
+    do throws(StoreError) {
+      nodes = try await store.heartbeat(node: node, window: leaseLife)
+    } catch {
+      log.warning("no heartbeat: Redis does not answer", ["reason": "\(error)"])
+      return await giveUpIfExpired()
+    }
+    if isDraining { return }
+    await renew()
+    let share = Set(store.partitions.filter { Self.owner(of: $0, among: nodes) == node })
+    await giveUp(beyond: share)
+    await take(share)
+  }
+
+  /// Gives all partitions up, so that other nodes need not wait.
+  func drain() async {
+    isDraining = true
+    let held = await owner.ownerships
+    for ownership in held { await owner.drop(ownership.partition) }
+    for case .failure(let error) in await store.releaseLeases(held, node: node) {
+      log.warning("a lease could not be given up; it will expire", ["reason": "\(error)"])
+      break
+    }
+    // Without this the others would wait for the heartbeat to run out.
+    try? await store.signOff(node: node)
+  }
+
+  /// The node to which a partition belongs: the one with the highest weight for it (rendezvous
+  /// hashing), so that a node that comes or goes moves only its own share.
+  static func owner(of partition: Partition, among nodes: [String]) -> String? {
+    nodes.max { weight($0, partition) < weight($1, partition) }
+  }
+
+  private static func weight(_ node: String, _ partition: Partition) -> UInt64 {
+    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+    for byte in node.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+    hash ^= UInt64(partition.number) &* 0x9e37_79b9_7f4a_7c15
+    hash = (hash ^ (hash >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    hash = (hash ^ (hash >> 27)) &* 0x94d0_49bb_1331_11eb
+    return hash ^ (hash >> 31)
+  }
+
+  private func renew() async {
+    let held = await owner.ownerships
+    guard !held.isEmpty else { return }
+    let before = MonotonicClock.now()
+    let answers = await store.renewLeases(held, node: node, life: leaseLife)
+    var isRenewed = true
+    for (ownership, answer) in zip(held, answers) {
+      switch answer {
+      case .success(.renewed): break
+      case .success(.lost): await owner.drop(ownership.partition)
+      case .failure: isRenewed = false
+      }
+    }
+    if isRenewed { renewedAt = before } else { await giveUpIfExpired() }
+  }
+
+  /// A node that cannot reach Redis stops publishing once others may have taken over.
+  private func giveUpIfExpired() async {
+    guard MonotonicClock.now() - renewedAt > leaseLife else { return }
+    for ownership in await owner.ownerships { await owner.drop(ownership.partition) }
+  }
+
+  private func giveUp(beyond share: Set<Partition>) async {
+    let surplus = await owner.ownerships.filter { !share.contains($0.partition) }
+    guard !surplus.isEmpty else { return }
+    for ownership in surplus { await owner.drop(ownership.partition) }
+    _ = await store.releaseLeases(surplus, node: node)
+  }
+
+  private func take(_ share: Set<Partition>) async {
+    let held = Set(await owner.ownerships.map(\.partition))
+    let missing = share.subtracting(held).sorted { $0.number < $1.number }
+    guard !missing.isEmpty else { return }
+    let before = MonotonicClock.now()
+    let answers = await store.takeLeases(missing, node: node, life: leaseLife)
+    if held.isEmpty { renewedAt = before }
+    var taken: [(Ownership, LogID)] = []
+    for case .success(.taken(let ownership, let cursor)) in answers {
+      taken.append((ownership, cursor))
+    }
+    await withDiscardingTaskGroup { group in
+      for (ownership, cursor) in taken {
+        group.addTask { await self.owner.took(ownership, cursor: cursor) }
+      }
+    }
+    if !taken.isEmpty { log.info("took over partitions", ["count": "\(taken.count)"]) }
+  }
+}

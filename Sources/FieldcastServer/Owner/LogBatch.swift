@@ -1,0 +1,138 @@
+internal import Clocks
+internal import FieldTrips
+internal import TripStore
+
+/// What a batch of log entries makes of the trips that it touches, worked out in memory and adopted
+/// only when it is committed.
+struct LogBatch {
+  /// One trip as it will be.
+  struct Draft {
+    let trip: OwnedTrip
+    var card: Card
+    var revision: Revision
+    var life: TripLife
+    /// What the batch asks of the trip's life, to be asked again if that changed meanwhile.
+    var events: [TripEvent] = []
+    var actions: [TripAction] = []
+    var isSignificant = false
+    var alert: AlertText?
+    var isRemembering = false
+    /// The life in the store may be another than ours: it must be read again afterwards.
+    var mustReload = false
+
+    init(_ trip: OwnedTrip) {
+      self.trip = trip
+      card = trip.card
+      revision = trip.revision
+      life = trip.life
+    }
+  }
+
+  let now: UnixTime
+  let rules: TripRules
+  private(set) var drafts: [TripID: Draft] = [:]
+  private(set) var dead: [DeadLetter] = []
+  private(set) var applied = 0
+
+  init(now: UnixTime, rules: TripRules) {
+    self.now = now
+    self.rules = rules
+  }
+
+  /// Takes in an entry of a trip that is in memory.
+  mutating func take(_ entry: LogEntry, of trip: OwnedTrip) {
+    switch entry.kind {
+    case .created, .life, .member:
+      drafts[trip.id, default: Draft(trip)].mustReload = true
+    case .note, .state, .phase, .end:
+      apply(entry, to: trip)
+    }
+  }
+
+  /// Takes in what nobody can work off, so that it does not stand in the way.
+  mutating func pass(_ entry: LogEntry, because problem: Problem) {
+    dead.append(
+      DeadLetter(
+        reason: problem.code.rawValue, message: problem.message, door: "log",
+        excerpt: entry.body, at: now))
+  }
+
+  private mutating func apply(_ entry: LogEntry, to trip: OwnedTrip) {
+    let trigger: Trigger
+    do throws(Refusal) {
+      trigger = try Trigger.read(entry.body, kind: Trigger.Kind(entry.kind), trip: trip.id)
+    } catch {
+      pass(entry, because: error.problems[0])
+      return
+    }
+    var draft = drafts[trip.id] ?? Draft(trip)
+    guard draft.life.acceptsTriggers else {
+      pass(entry, because: Problem(.endedTrip, "The trip \(trip.id) had ended before."))
+      return
+    }
+    applied += 1
+    switch trip.mapper.apply(trigger, acceptedAt: entry.acceptedAt, to: &draft.card) {
+    case .changed(let change):
+      draft.revision = draft.revision.next
+      draft.isRemembering = true
+      draft.isSignificant = draft.isSignificant || change.isSignificant
+      draft.alert = change.alert ?? draft.alert
+      if let span = change.endsAfter { note(.endMoved(to: now + span), in: &draft) }
+    case .unchanged:
+      draft.isRemembering = true
+    case .refused(let refusal):
+      pass(entry, because: refusal.problems[0])
+    }
+    if case .end(let end) = trigger.effect {
+      note(.endRequested(dismissal: end.dismissal), in: &draft)
+    }
+    drafts[trip.id] = draft
+  }
+
+  private func note(_ event: TripEvent, in draft: inout Draft) {
+    draft.events.append(event)
+    draft.actions += draft.life.handle(event, at: now, rules: rules)
+  }
+
+  /// Another node changed a trip's life meanwhile: what the batch asks of it is asked again.
+  mutating func retake(_ id: TripID, from current: TripLife) {
+    guard var draft = drafts[id] else { return }
+    draft.trip.life = current
+    draft.life = current
+    draft.actions = []
+    for event in draft.events { draft.actions += draft.life.handle(event, at: now, rules: rules) }
+    drafts[id] = draft
+  }
+
+  /// What the store is to write.
+  var changes: [TripChange] {
+    drafts.values.compactMap { draft in
+      let trip = draft.trip
+      let isNew = draft.revision != trip.revision
+      let memory = draft.isRemembering ? draft.card.memory.written() : nil
+      let life: LifeChange? =
+        draft.events.isEmpty
+        ? nil
+        : LifeChange(of: trip.id, from: trip.life, to: draft.life, actions: draft.actions)
+      guard isNew || memory != nil || life != nil else { return nil }
+      return TripChange(
+        trip: trip.id,
+        newState: isNew
+          ? (revision: draft.revision, contentState: draft.card.state.bytes) : nil,
+        mapperMemory: memory, life: life)
+    }
+  }
+}
+
+extension Trigger.Kind {
+  /// What a log entry is; an entry that is news rather than a trigger has no kind.
+  fileprivate init?(_ kind: LogEntry.Kind) {
+    switch kind {
+    case .note: self = .note
+    case .state: self = .state
+    case .phase: self = .phase
+    case .end: self = .end
+    case .created, .life, .member: return nil
+    }
+  }
+}

@@ -1,0 +1,79 @@
+internal import Clocks
+internal import FieldTrips
+internal import JSON
+internal import Transport
+internal import TripStore
+
+/// A trip of a partition that this node owns, as it stands in memory: a copy of what Redis holds,
+/// and the publisher's state.
+///
+/// Only its owner touches it. It can be thrown away at any time and is read again when needed.
+final class OwnedTrip {
+  let id: TripID
+  let partition: Partition
+  let definition: TripDefinition
+  let type: ActivityType
+  let mapper: Mapper
+  var card: Card
+  var revision: Revision
+  var life: TripLife
+  var publisher: ChannelPublisher
+  /// Goes along with the next priority-10 broadcast.
+  var alert: AlertText?
+  /// The publisher's only timer.
+  var timer: LoopTimer?
+  /// Set while the channel is being asked for, so that it is asked for once.
+  var isOpeningChannel = false
+
+  /// - Throws: what is wrong with the record, such as an activity type that is not configured.
+  init(
+    _ record: TripRecord, partition: Partition, types: [String: ActivityType],
+    policy: PublishingPolicy, clock: ServiceClock
+  ) throws(Refusal) {
+    guard let type = types[record.definition.typeName] else {
+      throw Refusal(
+        Problem(
+          .unknownActivityType,
+          "The trip \(record.id) is of the activity type \(record.definition.typeName), "
+            + "which is not configured here."))
+    }
+    id = record.id
+    self.partition = partition
+    definition = record.definition
+    self.type = type
+    let attributes = try JSONText(stored: record.definition.attributes)
+    mapper = Mapper(type: type, attributes: attributes)
+    card = Card(
+      state: try ContentState(stored: record.contentState),
+      memory: try MapperMemory(stored: record.mapperMemory))
+    revision = record.revision
+    life = record.life
+    publisher = ChannelPublisher(policy: policy, restoring: record, clock: clock)
+  }
+}
+
+extension ChannelPublisher {
+  fileprivate init(policy: PublishingPolicy, restoring record: TripRecord, clock: ServiceClock) {
+    let now = clock.now
+    if record.lastTimestampSeconds == 0, record.revision == record.publishedRevision {
+      self.init(policy: policy, revision: record.revision, at: now)
+      return
+    }
+    let durable = Durable(
+      revision: record.revision, publishedRevision: record.publishedRevision,
+      lastTimestampSeconds: record.lastTimestampSeconds, anchor: record.anchor,
+      ratePerHour: record.ratePerHour)
+    self.init(policy: policy, restoring: durable, at: now, wall: clock.wall)
+  }
+}
+
+extension JSONText {
+  /// Attributes as the store kept them.
+  init(stored bytes: [UInt8]) throws(Refusal) {
+    do throws(JSONError) {
+      self = try JSONText(validating: bytes)
+    } catch {
+      throw Refusal(error, at: "/attributes")
+    }
+  }
+}

@@ -1,0 +1,61 @@
+internal import FieldTrips
+internal import HTTP
+internal import TripStore
+
+/// The paths of the REST interface, and what answers each.
+struct Routes: Sendable {
+  let api: TripAPI
+  let readiness: Readiness
+
+  /// A whole batch of triggers may come at once; everything else is small.
+  private static let smallBody = 65_536
+
+  var router: Router {
+    var router = Router()
+    router.refusal = { status, detail, fields in
+      var response =
+        ProblemDocument(
+          status: status, kind: HTTPStatus.phrase(status).lowercased().replacing(" ", with: "-"),
+          title: HTTPStatus.phrase(status), detail: detail
+        ).response
+      for field in fields { response.fields.append(field.name, field.value) }
+      return response
+    }
+    addTrips(to: &router)
+    addHealth(to: &router)
+    return router
+  }
+
+  private func addTrips(to router: inout Router) {
+    let api = api
+    router.on("POST", "/v1/trips", bodyLimit: Self.smallBody) {
+      .response(await api.createTrip($0.request))
+    }
+    router.on("GET", "/v1/trips") {
+      .response(await api.listTrips(cursor: $0.query["cursor"], limit: $0.query["limit"]))
+    }
+    router.on("GET", "/v1/trips/{trip}") { .response(await api.readTrip($0["trip"])) }
+    router.on("POST", "/v1/trips/{trip}/members", bodyLimit: Self.smallBody) {
+      .response(await api.join($0.request, trip: $0["trip"]))
+    }
+    router.on("DELETE", "/v1/trips/{trip}/members/{member}") {
+      .response(await api.leave(trip: $0["trip"], member: $0["member"]))
+    }
+    router.on("POST", "/v1/trips/{trip}/notes", bodyLimit: Self.smallBody) {
+      .response(await api.postNotes($0.request, trip: $0["trip"]))
+    }
+    router.on("PUT", "/v1/trips/{trip}/content-state", bodyLimit: Self.smallBody) {
+      .response(await api.putContentState($0.request, trip: $0["trip"]))
+    }
+    router.on("POST", "/v1/trips/{trip}/end", bodyLimit: Self.smallBody) {
+      .response(await api.endTrip($0.request, trip: $0["trip"]))
+    }
+  }
+
+  private func addHealth(to router: inout Router) {
+    let readiness = readiness
+    // Alive is whoever answers at all.
+    router.on("GET", "/healthz") { _ in .response(.json(200, Array(#"{"status":"alive"}"#.utf8))) }
+    router.on("GET", "/readyz") { _ in .response(await readiness.response()) }
+  }
+}

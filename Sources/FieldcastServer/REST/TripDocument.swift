@@ -1,0 +1,107 @@
+internal import Clocks
+internal import FieldTrips
+internal import JSON
+internal import TripStore
+
+/// A trip as `GET /v1/trips/{trip}` shows it.
+struct TripDocument {
+  let record: TripRecord
+  let types: [String: ActivityType]
+  /// Sentences that the caller should know.
+  var warnings: [String] = []
+
+  func written() -> [UInt8] {
+    var writer = JSONWriter(reservingCapacity: 1_024)
+    writer.object { write(to: &$0) }
+    return writer.finish()
+  }
+
+  func write(to writer: inout JSONWriter) {
+    let definition = record.definition
+    writer.member("trip", record.id.text)
+    writer.member("name", definition.name)
+    if let notebook = definition.notebook { writer.member("notebook", notebook) }
+    writer.member("type", definition.typeName)
+    writer.member("bundleID", definition.app.bundleID)
+    writer.member("environment", definition.app.environment.rawValue)
+    writer.member("phase", record.life.phase.name)
+    writeChannel(to: &writer)
+    writeCard(to: &writer)
+    writer.member("revision", record.revision.number)
+    writer.member("publishedRevision", record.publishedRevision.number)
+    if record.lastTimestampSeconds > 0 {
+      writer.member("lastTimestamp", record.lastTimestampSeconds)
+    }
+    writeMembers(to: &writer)
+    writeTimes(to: &writer)
+    if !warnings.isEmpty {
+      writer.key("warnings")
+      writer.array { list in for warning in warnings { list.string(warning) } }
+    }
+  }
+
+  private func writeChannel(to writer: inout JSONWriter) {
+    let (status, id): (String, ChannelID?) =
+      switch record.life.channel {
+      case .opening: ("opening", nil)
+      case .open(let id): ("open", id)
+      case .deletionDue(let id, _): ("deletionDue", id)
+      case .gone: ("deleted", nil)
+      case .unavailable: ("unavailable", nil)
+      }
+    writer.member("reach", status == "unavailable" ? "token" : "channel")
+    writer.key("channel")
+    writer.object {
+      $0.member("status", status)
+      if let id { $0.member("id", id.text) }
+      $0.member("storage", record.definition.storagePolicy.name)
+    }
+  }
+
+  private func writeCard(to writer: inout JSONWriter) {
+    if let type = types[record.definition.typeName] {
+      writer.member("attributesType", type.attributesType)
+    }
+    writer.key("attributes")
+    writer.rawOrNull(record.definition.attributes)
+    writer.key("contentState")
+    writer.rawOrNull(record.contentState)
+  }
+
+  private func writeMembers(to writer: inout JSONWriter) {
+    writer.key("members")
+    writer.object {
+      for reach in Reach.allCases {
+        $0.member(reach.rawValue, record.memberCounts[reach] ?? 0)
+      }
+    }
+  }
+
+  private func writeTimes(to writer: inout JSONWriter) {
+    let times = record.life.times
+    writer.member("createdAt", DateText.format(times.createdAt))
+    writer.member("startsAt", DateText.format(times.startsAt))
+    writer.member("endsAt", DateText.format(times.endsAt))
+    if let staleAfter = times.staleAfter {
+      writer.member("staleAfter", staleAfter.components.seconds)
+    }
+    writer.key("dismissal")
+    writer.value(times.dismissal.json)
+  }
+}
+
+extension StoragePolicy {
+  fileprivate var name: String {
+    switch self {
+    case .noStorage: "none"
+    case .mostRecent: "mostRecent"
+    }
+  }
+}
+
+extension JSONWriter {
+  /// Bytes that the store kept, which were checked when they came in.
+  mutating func rawOrNull(_ bytes: [UInt8]) {
+    if let text = try? JSONText(validating: bytes) { raw(text) } else { null() }
+  }
+}

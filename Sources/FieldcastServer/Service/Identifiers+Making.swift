@@ -1,0 +1,31 @@
+internal import Crypto
+internal import FieldTrips
+
+extension TripID {
+  /// A new one, from the system's cryptographic generator.
+  static func random() -> TripID {
+    var generator = SystemRandomNumberGenerator()
+    return TripID(using: &generator)
+  }
+}
+
+enum UUIDText {
+  /// A random UUID in its canonical form, as APNs wants request IDs.
+  static func random() -> String { TripID.random().text }
+}
+
+enum SHA256Text {
+  /// The digest in hexadecimal digits.
+  static func of(_ bytes: [UInt8]) -> String { Hexadecimal.encode(Digest.sha256(bytes)) }
+}
+
+extension TriggerID {
+  /// An ID that the service itself gives.
+  init(wellKnown text: String) {
+    do throws(IdentifierError) {
+      self = try TriggerID(text)
+    } catch {
+      preconditionFailure("\(text) is no trigger ID: \(error)")
+    }
+  }
+}

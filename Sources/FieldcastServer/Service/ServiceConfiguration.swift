@@ -1,0 +1,68 @@
+package import APNs
+package import FieldTrips
+package import Transport
+
+/// One node's settings.
+package struct ServiceConfiguration: Sendable {
+  /// Which Redis holds the data.
+  package enum Store: Sendable {
+    /// A private `redis-server` in this folder, ended with the service.
+    case own(folder: String)
+    /// `redis://`, `rediss://` or `unix://`; the trust file is for `rediss://`.
+    case url(String, trustFile: String?)
+  }
+
+  /// Where REST is served.
+  package var listen: Endpoint = .tcp(host: "127.0.0.1", port: 8080)
+  package var store: Store
+  /// At least one; the first is meant when a request names none.
+  package var apps: [AppConfiguration]
+  package var activityTypes: [ActivityType]
+  package var policy = PublishingPolicy()
+  package var appRate = AppRateSettings()
+  package var rules = TripRules()
+  package var clock = ServiceClock()
+  /// Unique among running nodes, and the same after a restart.
+  package var node: String
+  /// How long a killed node's partitions have no owner; real time, 1 to 60 s.
+  package var leaseLife: Duration = .seconds(5)
+  /// How long a stop may take before what is under way is cut off; real time.
+  package var grace: Duration = .seconds(10)
+  /// Never to be changed while Redis holds trips.
+  package var partitionCount = Partition.defaultCount
+
+  package typealias AppRateSettings = AppRate<TripID>.Settings
+
+  package init(
+    store: Store, apps: [AppConfiguration], activityTypes: [ActivityType], node: String
+  ) {
+    self.store = store
+    self.apps = apps
+    self.activityTypes = activityTypes
+    self.node = node
+  }
+}
+
+/// An app with its credentials and where its APNs is.
+package struct AppConfiguration: Sendable {
+  package var bundleID: String
+  package var environment: AppID.Environment
+  package var key: ProviderKey
+  package var hosts: APNsHosts
+
+  package init(
+    bundleID: String, environment: AppID.Environment, key: ProviderKey, hosts: APNsHosts
+  ) {
+    self.bundleID = bundleID
+    self.environment = environment
+    self.key = key
+    self.hosts = hosts
+  }
+}
+
+/// Why the service does not start: what is wrong, and what to do.
+package struct StartFailure: Error, Sendable, CustomStringConvertible {
+  package let description: String
+
+  package init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,211 @@
+internal import APNs
+internal import Clocks
+internal import FieldTrips
+internal import HTTP
+internal import Redis
+internal import Transport
+internal import TripStore
+
+/// The parts of a node, put together: who knows whom.
+struct ServiceParts: Sendable {
+  let redis: RedisClient
+  let ownRedis: PrivateRedisServer?
+  let store: TripStore
+  let watcher: LogWatcher
+  let clients: [APNsClient]
+  let channels: ChannelManager
+  let owner: Owner
+  let leases: LeaseKeeper
+  let intake: TriggerIntake
+  let subscriber: RedisSubscriber
+  let pubSub: PubSubDoor
+  let reader: StreamGroupReader
+  let stream: StreamDoor
+  let api: TripAPI
+  let loop: EventLoop
+  let log: ServiceLog
+
+  // MARK: Making
+
+  static func make(
+    _ configuration: ServiceConfiguration, log: ServiceLog, loop: EventLoop
+  ) async throws -> ServiceParts {
+    try validate(configuration)
+    let (address, ownRedis) = try await findRedis(configuration.store, log: log, loop: loop)
+    let redis = RedisClient(configuration: address, loop: loop)
+    do {
+      let store = try await openStore(redis, address, configuration)
+      return try await assemble(
+        configuration, redis: redis, address: address, ownRedis: ownRedis, store: store, log: log,
+        loop: loop)
+    } catch {
+      await redis.close(atOnce: true)
+      await ownRedis?.stop()
+      throw error
+    }
+  }
+
+  private static func validate(_ configuration: ServiceConfiguration) throws(StartFailure) {
+    guard !configuration.apps.isEmpty else {
+      throw StartFailure("No app is configured: nothing could be published.")
+    }
+    do throws(PolicyError) {
+      try configuration.policy.validate()
+      try configuration.appRate.validate()
+    } catch {
+      throw StartFailure("\(error)")
+    }
+  }
+
+  private static func findRedis(
+    _ source: ServiceConfiguration.Store, log: ServiceLog, loop: EventLoop
+  ) async throws(StartFailure) -> (RedisConfiguration, PrivateRedisServer?) {
+    switch source {
+    case .own(let folder):
+      do throws(PrivateRedisError) {
+        let server = try await PrivateRedisServer.start(
+          PrivateRedisServer.Options(folder: folder), on: loop)
+        log.info("started a private Redis", ["folder": folder])
+        return (server.configuration, server)
+      } catch {
+        throw StartFailure("\(error)")
+      }
+    case .url(let url, let trustFile):
+      do {
+        return (
+          try RedisConfiguration(url: url) {
+            try TLSClientContext(
+              trust: trustFile.map { .systemAnd(file: $0) } ?? .system, alpn: [])
+          }, nil
+        )
+      } catch {
+        throw StartFailure("The Redis URL cannot be used: \(error)")
+      }
+    }
+  }
+
+  private static func openStore(
+    _ redis: RedisClient, _ address: RedisConfiguration, _ configuration: ServiceConfiguration
+  ) async throws(StartFailure) -> TripStore {
+    do throws(RedisError) {
+      try await redis.waitUntilConnected(deadline: .seconds(10))
+    } catch {
+      throw StartFailure(
+        "Redis at \(address.address) cannot be used: \(error). Is it running there? Without a "
+          + "Redis URL the service starts a private one.")
+    }
+    let store = TripStore(redis: redis, partitionCount: configuration.partitionCount)
+    do throws(StoreError) {
+      try await store.open()
+    } catch {
+      throw StartFailure("Redis at \(address.address) cannot be used: \(error)")
+    }
+    return store
+  }
+
+  private static func assemble(
+    _ configuration: ServiceConfiguration, redis: RedisClient, address: RedisConfiguration,
+    ownRedis: PrivateRedisServer?, store: TripStore, log: ServiceLog, loop: EventLoop
+  ) async throws -> ServiceParts {
+    let clock = configuration.clock
+    let gateways = try makeGateways(configuration, store: store, log: log, loop: loop)
+    let channels = ChannelManager(
+      store: store, gateways: gateways, clock: clock, log: log, loop: loop)
+    let watcher = LogWatcher(configuration: address, commands: redis, store: store)
+    let lanes = gateways.mapValues { gateway in
+      AppLane(gateway: gateway, rate: configuration.appRate, clock: clock)
+    }
+    let types = Dictionary(uniqueKeysWithValues: configuration.activityTypes.map { ($0.name, $0) })
+    let owner = Owner(
+      store: store, watcher: watcher, lanes: lanes, channels: channels,
+      settings: Owner.Settings(
+        activityTypes: types, policy: configuration.policy, rules: configuration.rules),
+      clock: clock, log: log, loop: loop)
+    let leases = LeaseKeeper(
+      node: configuration.node, leaseLife: configuration.leaseLife, store: store, owner: owner,
+      log: log, loop: loop)
+    let intake = TriggerIntake(store: store, clock: clock, loop: loop)
+    let subscriber = RedisSubscriber(configuration: address, loop: loop)
+    let reader = StreamGroupReader(
+      key: StreamDoor.key, group: StreamDoor.group, consumer: configuration.node,
+      configuration: address, commands: redis)
+    func door(_ name: String) -> BackDoor {
+      BackDoor(name: name, intake: intake, store: store, clock: clock, loop: loop, log: log)
+    }
+    let settings = TripAPI.Settings(
+      activityTypes: configuration.activityTypes,
+      apps: try configuration.apps.map { try $0.identity },
+      rules: configuration.rules)
+    let api = TripAPI(
+      store: store, intake: intake, channels: channels, settings: settings, clock: clock, log: log)
+    // The first partitions are ours before the doors open, so that nothing waits for an owner.
+    await leases.keep()
+    return ServiceParts(
+      redis: redis, ownRedis: ownRedis, store: store, watcher: watcher,
+      clients: gateways.values.map(\.client), channels: channels, owner: owner, leases: leases,
+      intake: intake, subscriber: subscriber,
+      pubSub: PubSubDoor(door: door("pubsub"), subscriber: subscriber), reader: reader,
+      stream: StreamDoor(door: door("stream"), reader: reader), api: api, loop: loop, log: log)
+  }
+
+  private static func makeGateways(
+    _ configuration: ServiceConfiguration, store: TripStore, log: ServiceLog, loop: EventLoop
+  ) throws -> [AppID: AppGateway] {
+    var credentials: [String: ProviderCredentials] = [:]
+    var gateways: [AppID: AppGateway] = [:]
+    for app in configuration.apps {
+      // One token a team and key, whatever number of apps and environments use it.
+      let keyName = "\(app.key.teamID) \(app.key.keyID)"
+      let shared =
+        credentials[keyName]
+        ?? ProviderCredentials(
+          key: app.key, clock: configuration.clock, store: SharedTokens(store: store, key: app.key))
+      credentials[keyName] = shared
+      let client = try APNsClient(
+        app: try app.atAPNs, hosts: app.hosts, credentials: shared, clock: configuration.clock,
+        loop: loop)
+      gateways[try app.identity] = AppGateway(client: client, log: log)
+    }
+    return gateways
+  }
+
+  // MARK: Serving
+
+  func serve(at endpoint: Endpoint) async throws(SystemError) -> HTTPServer {
+    let router = Routes(api: api, readiness: Readiness(store: store, clients: clients)).router
+    var configuration = HTTPServerConfiguration()
+    configuration.bodyLimit = { router.bodyLimit(for: $0) }
+    return try await HTTPServer.start(on: endpoint, configuration: configuration, loop: loop) {
+      await router.handle($0, $1)
+    }
+  }
+
+  // MARK: Ending
+
+  func closeDoors() async {
+    await subscriber.close()
+    await reader.close()
+  }
+
+  func close() async {
+    await closeDoors()
+    await watcher.close()
+    for client in clients { await client.close() }
+    await redis.close(atOnce: true)
+    await ownRedis?.stop()
+  }
+}
+
+extension AppConfiguration {
+  var identity: AppID {
+    get throws { try AppID(bundleID: bundleID, environment: environment) }
+  }
+
+  var atAPNs: APNsApp {
+    get throws {
+      APNsApp(
+        bundleID: try BundleID(bundleID),
+        environment: environment == .production ? .production : .development)
+    }
+  }
+}

@@ -1,0 +1,191 @@
+internal import APNs
+internal import Clocks
+internal import Crypto
+internal import FieldTrips
+internal import FieldcastServer
+import Foundation
+internal import Transport
+
+/// The settings of a node, as options and environment variables.
+enum ServiceOptions {
+  static let listen = Option<String>.text(
+    "listen", "HOST:PORT", default: "127.0.0.1:8080", environment: "FIELDCAST_LISTEN",
+    help: "Where REST is served. Port 0 lets the system choose; the log says which.")
+  static let redis = Option<String?>.text(
+    "redis", "URL", environment: "FIELDCAST_REDIS_URL",
+    help: """
+      redis://[user:password@]host:port/db, rediss:// for TLS, or unix:///path. Without it a \
+      private redis-server is started in the data folder.
+      """)
+  static let redisTrust = Option<String?>.text(
+    "redis-trust", "FILE", environment: "FIELDCAST_REDIS_TRUST",
+    help: "PEM file of authorities to trust for rediss://, beside the machine's own.")
+  static let data = Option<String>.text(
+    "data", "FOLDER", default: "fieldcast-data", environment: "FIELDCAST_DATA",
+    help: "Where the private redis-server keeps its data.")
+  static let bundleID = Option<String?>.text(
+    "bundle-id", "ID", environment: "FIELDCAST_BUNDLE_ID", help: "The app, by its bundle ID.")
+  static let environment = Option<String>.choice(
+    "environment", among: ["development", "production"], default: "development",
+    environment: "FIELDCAST_APNS_ENVIRONMENT",
+    help: "development for builds from Xcode, production for TestFlight and the App Store.")
+  static let teamID = Option<String?>.text(
+    "team-id", "ID", environment: "FIELDCAST_APNS_TEAM_ID", help: "10 characters, from Apple.")
+  static let keyID = Option<String?>.text(
+    "key-id", "ID", environment: "FIELDCAST_APNS_KEY_ID",
+    help: "Of the provider key: 10 characters.")
+  static let keyFile = Option<String?>.text(
+    "key-file", "FILE", environment: "FIELDCAST_APNS_KEY_FILE",
+    help: "The provider key, a .p8 file from Apple's developer portal.")
+  static let push = Option<String?>.text(
+    "apns-push", "HOST:PORT", environment: "FIELDCAST_APNS_PUSH",
+    help: "Another server for broadcasts than Apple's, such as the simulator.")
+  static let management = Option<String?>.text(
+    "apns-management", "HOST:PORT", environment: "FIELDCAST_APNS_MANAGEMENT",
+    help: "Another server for channel management than Apple's.")
+  static let trust = Option<String?>.text(
+    "apns-trust", "FILE", environment: "FIELDCAST_APNS_TRUST",
+    help: "PEM file of the authority that those servers' certificates come from.")
+  static let node = Option<String?>.text(
+    "node", "NAME", environment: "FIELDCAST_NODE",
+    help: "Unique among running nodes, the same after a restart. Without it, the machine's name.")
+  static let budget = Option<Double>.number(
+    "budget", in: 1...3_600, unit: "broadcasts an hour", default: 60,
+    environment: "FIELDCAST_BUDGET_PER_HOUR",
+    help: "Priority-10 broadcasts that a channel may make in an hour.")
+  static let burst = Option<Int?>.integer(
+    "burst", in: 2...600, unit: "broadcasts", environment: "FIELDCAST_BURST",
+    help: "How many of them may come at once after a quiet time. Without it, a sixth of the budget."
+  )
+  static let channelGrace = Option<Double>.number(
+    "channel-grace", in: 0...86_400, unit: "s", default: 900,
+    environment: "FIELDCAST_CHANNEL_GRACE",
+    help: "How long a channel outlives the last card on it before it is deleted.")
+  static let lease = Option<Double>.number(
+    "lease", in: 1...60, unit: "s", default: 5, environment: "FIELDCAST_LEASE",
+    help: "How long a killed node's trips wait for another node.")
+  static let grace = Option<Double>.number(
+    "grace", in: 0.1...300, unit: "s", default: 10, environment: "FIELDCAST_GRACE",
+    help: "How long a stop may take before what is under way is cut off.")
+  static let clock = Option<String?>.text(
+    "clock", "SPEED,START,AT", environment: "FIELDCAST_CLOCK",
+    help: """
+      For demos and tests: time runs SPEED times faster, and read START when the machine's clock \
+      read AT, both in Unix seconds. The simulator must be given the same.
+      """)
+
+  static let all: [OptionSpec] = [
+    listen.spec, redis.spec, redisTrust.spec, data.spec, bundleID.spec, environment.spec,
+    teamID.spec, keyID.spec, keyFile.spec, push.spec, management.spec, trust.spec, node.spec,
+    budget.spec, burst.spec, channelGrace.spec, lease.spec, grace.spec, clock.spec,
+  ]
+
+  // MARK: Reading
+
+  static func configuration(
+    from arguments: ParsedArguments
+  ) throws(CommandFailure) -> ServiceConfiguration {
+    let store: ServiceConfiguration.Store =
+      arguments[redis].map { .url($0, trustFile: arguments[redisTrust]) }
+      ?? .own(folder: arguments[data])
+    var configuration = ServiceConfiguration(
+      store: store, apps: [try app(from: arguments)], activityTypes: ActivityType.builtIn,
+      node: arguments[node] ?? ProcessInfo.processInfo.hostName)
+    configuration.listen = try endpoint(arguments[listen], of: listen.spec)
+    configuration.policy.budgetPerHour = arguments[budget]
+    configuration.policy.burst = arguments[burst]
+    configuration.rules.channelGrace = .nanoseconds(Int64(arguments[channelGrace] * 1e9))
+    configuration.leaseLife = .nanoseconds(Int64(arguments[lease] * 1e9))
+    configuration.grace = .nanoseconds(Int64(arguments[grace] * 1e9))
+    configuration.clock = try clock(from: arguments)
+    return configuration
+  }
+
+  private static func app(
+    from arguments: ParsedArguments
+  ) throws(CommandFailure) -> AppConfiguration {
+    let bundleID = try required(arguments[bundleID], bundleID.spec)
+    let teamID = try required(arguments[teamID], teamID.spec)
+    let keyID = try required(arguments[keyID], keyID.spec)
+    let keyFile = try required(arguments[keyFile], keyFile.spec)
+    let environment: AppID.Environment =
+      arguments[environment] == "production" ? .production : .development
+    guard let pem = FileManager.default.contents(atPath: keyFile) else {
+      throw CommandFailure(
+        .noInput,
+        "The provider key \(keyFile) cannot be read. Set --key-file or "
+          + "FIELDCAST_APNS_KEY_FILE to the .p8 file that Apple gave.")
+    }
+    do {
+      let key = try ProviderKey(
+        teamID: teamID, keyID: keyID, key: try P256PrivateKey(pem: [UInt8](pem)))
+      return AppConfiguration(
+        bundleID: bundleID, environment: environment, key: key,
+        hosts: try hosts(from: arguments, environment))
+    } catch let failure as CommandFailure {
+      throw failure
+    } catch {
+      throw CommandFailure(.configuration, "The provider key \(keyFile) cannot be used: \(error)")
+    }
+  }
+
+  private static func required(
+    _ value: String?, _ spec: OptionSpec
+  ) throws(CommandFailure) -> String {
+    guard let value else {
+      throw CommandFailure(
+        .configuration,
+        "\(spec.environment ?? spec.name) is not set (--\(spec.name)). \(spec.help) Without "
+          + "credentials nothing can be published; `fieldcast demo` shows the service with a "
+          + "simulated APNs.")
+    }
+    return value
+  }
+
+  private static func hosts(
+    from arguments: ParsedArguments, _ environment: AppID.Environment
+  ) throws(CommandFailure) -> APNsHosts {
+    var hosts = APNsHosts.apple(
+      environment == .production ? .production : .development,
+      trust: arguments[trust].map { .systemAnd(file: $0) } ?? .system)
+    if let text = arguments[push] {
+      hosts.push = try host(text, of: push.spec)
+      hosts.broadcast = hosts.push
+    }
+    if let text = arguments[management] {
+      hosts.management = try host(text, of: management.spec)
+    }
+    return hosts
+  }
+
+  private static func host(
+    _ text: String, of spec: OptionSpec
+  ) throws(CommandFailure) -> APNsHost {
+    guard case .tcp(let name, let port) = try endpoint(text, of: spec) else {
+      throw CommandFailure(.configuration, "--\(spec.name) \(text): expected HOST:PORT.")
+    }
+    return APNsHost(name: name, port: port)
+  }
+
+  static func endpoint(
+    _ text: String, of spec: OptionSpec
+  ) throws(CommandFailure) -> Endpoint {
+    guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]),
+      (0...65_535).contains(port)
+    else { throw CommandFailure(.configuration, "--\(spec.name) \(text): expected HOST:PORT.") }
+    let host = text[..<colon].trimmingCharacters(in: CharacterSet(charactersIn: "[]"))
+    return .tcp(host: host.isEmpty ? "0.0.0.0" : host, port: port)
+  }
+
+  static func clock(from arguments: ParsedArguments) throws(CommandFailure) -> ServiceClock {
+    guard let text = arguments[clock] else { return ServiceClock() }
+    let numbers = text.split(separator: ",").compactMap { Double($0) }
+    guard numbers.count == 3, numbers[0] > 0 else {
+      throw CommandFailure(
+        .configuration, "--clock \(text): expected three numbers, as 60,1700000000,1700000000.")
+    }
+    return ServiceClock(
+      speed: numbers[0], startingAt: UnixTime(seconds: numbers[1]),
+      at: UnixTime(seconds: numbers[2]))
+  }
+}
