@@ -18,14 +18,6 @@ actor Owner {
     var activityTypes: [String: ActivityType]
     var policy: PublishingPolicy
     var rules: TripRules
-
-    init(
-      activityTypes: [String: ActivityType], policy: PublishingPolicy, rules: TripRules
-    ) {
-      self.activityTypes = activityTypes
-      self.policy = policy
-      self.rules = rules
-    }
   }
 
   /// A partition in our hands.

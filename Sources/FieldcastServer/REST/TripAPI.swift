@@ -15,11 +15,6 @@ struct TripAPI: Sendable {
     var apps: [AppID]
     var rules: TripRules
 
-    init(activityTypes: [ActivityType], apps: [AppID], rules: TripRules) {
-      self.activityTypes = activityTypes
-      self.apps = apps
-      self.rules = rules
-    }
 
     func type(named name: String) -> ActivityType? { activityTypes.first { $0.name == name } }
   }
