@@ -48,10 +48,11 @@ extension SimulatedAPNs {
     case .success(let read): headers = read
     case .failure(let refused): return .failure(refused)
     }
-    guard let channel = apps[bundleID]?.channels[headers.channelID] else {
+    // Only the policy is read out: a copy of the channel would make every change to it copy.
+    guard let policy = apps[bundleID]?.channels[headers.channelID]?.policy else {
       return .failure(Refused(.channelNotRegistered))
     }
-    if channel.policy == .noMessageStored, headers.expirationSeconds != 0 {
+    if policy == .noMessageStored, headers.expirationSeconds != 0 {
       return .failure(Refused(.badExpirationDate))
     }
     let body: JSONValue
@@ -59,7 +60,7 @@ extension SimulatedAPNs {
     case .success(let parsed): body = parsed
     case .failure(let refused): return .failure(refused)
     }
-    guard takeBudget(bundleID, channel, now: now) else {
+    guard takeBudget(bundleID, headers.channelID, policy, now: now) else {
       return .failure(Refused(.tooManyRequests))
     }
     complainAboutHeaders(request, now: now)
@@ -100,13 +101,12 @@ extension SimulatedAPNs {
   }
 
   private mutating func takeBudget(
-    _ bundleID: String, _ channel: Channel, now: UnixTime
+    _ bundleID: String, _ channelID: String, _ policy: StoragePolicy, now: UnixTime
   ) -> Bool {
     let settings = configuration.channels
-    let rate =
-      channel.policy == .noMessageStored ? settings.notStoringBudget : settings.storingBudget
+    let rate = policy == .noMessageStored ? settings.notStoringBudget : settings.storingBudget
     guard let rate else { return true }
-    return apps[bundleID]?.channels[channel.channelID]?.budget.take(now, rate) ?? true
+    return apps[bundleID]?.channels[channelID]?.budget.take(now, rate) ?? true
   }
 
   private mutating func complainAboutHeaders(_ request: SimulatedRequest, now: UnixTime) {

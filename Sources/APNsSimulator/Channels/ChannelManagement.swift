@@ -149,7 +149,7 @@ extension SimulatedAPNs {
       }
       // Messages that are stored or on their way may still arrive, so the channel is kept aside.
       channel.deletedAt = now
-      apps[bundleID]?.deletedChannels[channelID] = channel
+      apps[bundleID]?.remember(channel)
       channelCount -= 1
       return acceptance(204, request, isDevice: false)
     }

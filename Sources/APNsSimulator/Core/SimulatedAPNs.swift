@@ -61,6 +61,12 @@ package struct SimulatedAPNs: Sendable {
     register(settings)
   }
 
+  /// Changes how much may be published to channels, present ones included; nil never throttles.
+  package mutating func setBudgets(storing: BucketRate?, notStoring: BucketRate?) {
+    configuration.channels.storingBudget = storing
+    configuration.channels.notStoringBudget = notStoring
+  }
+
   private mutating func removeAllChannels(of bundleID: String) {
     let removed = apps[bundleID]?.channels.count ?? 0
     apps[bundleID]?.channels.removeAll()
@@ -168,7 +174,22 @@ struct SimulatedApp: Sendable {
   var settings: SimulatedAppSettings
   var channels: [String: Channel] = [:]
   /// Deleted ones, for whoever still has phones on them.
-  var deletedChannels: [String: Channel] = [:]
+  private(set) var deletedChannels: [String: Channel] = [:]
+  private var deletionOrder: [String] = []
   /// IDs in the order of creation, for the list.
   var channelOrder: [String] = []
+
+  /// Enough for twice the channels that an app may have.
+  private static let deletedLimit = 20_000
+
+  init(settings: SimulatedAppSettings) { self.settings = settings }
+
+  /// Keeps a deleted channel aside, and forgets the oldest ones when there are too many.
+  mutating func remember(_ channel: Channel) {
+    deletedChannels[channel.channelID] = channel
+    deletionOrder.append(channel.channelID)
+    guard deletionOrder.count > Self.deletedLimit + 1000 else { return }
+    for channelID in deletionOrder.prefix(1000) { deletedChannels[channelID] = nil }
+    deletionOrder.removeFirst(1000)
+  }
 }

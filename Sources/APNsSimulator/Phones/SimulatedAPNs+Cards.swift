@@ -72,7 +72,7 @@ extension SimulatedAPNs {
   private func crowd(of phone: Int) throws(PhoneError) -> (PhoneCrowd, Channel) {
     guard let entry = crowds.entry(of: phone),
       let channel = channel(entry.bundleID, entry.channelID),
-      let crowd = channel.crowds.first(where: { $0.contains(phone) })
+      let crowd = channel.crowd(of: phone)
     else { throw .unknownPhone(phone) }
     return (crowd, channel)
   }

@@ -42,9 +42,7 @@ extension SimulatedAPNs {
   /// What is left is what may still be on its way; folding again waits until as much has come
   /// again, so that the work per broadcast stays bounded.
   mutating func foldCrowds(_ bundleID: String, _ channelID: String, now: UnixTime) {
-    guard let channel = apps[bundleID]?.channels[channelID],
-      channel.inFlight.count >= channel.foldAt
-    else { return }
+    guard apps[bundleID]?.channels[channelID]?.isFoldingDue ?? false else { return }
     let context = deliveryContext
     apps[bundleID]?.channels[channelID]?.fold(until: now, context)
   }
@@ -59,12 +57,34 @@ extension SimulatedAPNs {
     }
   }
 
+  /// A channel, deleted ones included: phones may still be on it.
   package func channel(_ bundleID: String, _ channelID: String) -> Channel? {
     apps[bundleID]?.channels[channelID] ?? apps[bundleID]?.deletedChannels[channelID]
   }
 }
 
+extension SimulatedAPNs {
+  /// The living channels of an app, in the order of creation.
+  package mutating func channels(of bundleID: String) -> [Channel] {
+    orderedChannelIDs(of: bundleID).compactMap { apps[bundleID]?.channels[$0] }
+  }
+}
+
 extension Channel {
+  var isFoldingDue: Bool { inFlight.count >= foldAt }
+
+  /// The crowd that a phone belongs to. Crowds are in the order of their numbers.
+  func crowd(of phone: Int) -> PhoneCrowd? {
+    var low = 0
+    var high = crowds.count
+    while low < high {
+      let middle = (low + high) / 2
+      if crowds[middle].firstPhone <= phone { low = middle + 1 } else { high = middle }
+    }
+    guard low > 0, crowds[low - 1].contains(phone) else { return nil }
+    return crowds[low - 1]
+  }
+
   mutating func fold(until now: UnixTime, _ context: DeliveryContext) {
     for index in crowds.indices { crowds[index].fold(until: now, inFlight: inFlight, context) }
     inFlight.removeAll { $0.acceptedAt + context.model.longestDelay <= now }

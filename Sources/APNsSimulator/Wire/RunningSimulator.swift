@@ -17,6 +17,7 @@ package actor RunningSimulator {
   var connections: [Int: ServedConnection] = [:]
   var records: [Int: ConnectionRecord] = [:]
   var listeners: [StreamListener] = []
+  var introspection: HTTPServer?
   var waiters: [Waiter] = []
   private var nextConnection = 1
   private var deliveryTimer: LoopTimer?
@@ -99,6 +100,8 @@ package actor RunningSimulator {
       do { try await loop.sleep(for: .milliseconds(5)) } catch { break }
     }
     cutConnections()
+    await introspection?.drain(grace: .milliseconds(100))
+    introspection = nil
     for waiter in waiters { waiter.resume(false) }
     waiters.removeAll()
   }

@@ -1,5 +1,6 @@
 internal import Clocks
 package import Crypto
+internal import HTTP
 package import Transport
 
 /// Starts simulated APNs environments.
@@ -79,6 +80,7 @@ private struct Starter {
   /// can know the ports.
   final class Reference: @unchecked Sendable {
     weak var simulator: RunningSimulator?
+    var introspection: Router?
   }
 
   func start(_ access: SimulatorAccess) async throws -> RunningSimulator {
@@ -88,9 +90,26 @@ private struct Starter {
     let management = try await listen(.management, port: listening.managementPort, reference)
     access.pushPort = push.port
     access.managementPort = management.port
+    let introspection = try await introspect(reference)
+    access.introspectionPort = await introspection?.port()
     let simulator = RunningSimulator(apns, clock: clock, access: access, loop: loop)
-    await simulator.adopt([push, management]) { reference.simulator = simulator }
+    await simulator.adopt([push, management], introspection) {
+      reference.simulator = simulator
+      reference.introspection = IntrospectionListener(simulator: simulator).router()
+    }
     return simulator
+  }
+
+  private func introspect(_ reference: Reference) async throws(SystemError) -> HTTPServer? {
+    guard let port = listening.introspectionPort else { return nil }
+    return try await HTTPServer.start(
+      on: .tcp(host: listening.host, port: port), loop: loop
+    ) { request, context in
+      guard let router = reference.introspection else {
+        return .response(HTTPProblem.response(status: 503, detail: "The simulator is starting."))
+      }
+      return await router.handle(request, context)
+    }
   }
 
   private func listen(
@@ -106,8 +125,11 @@ private struct Starter {
 }
 
 extension RunningSimulator {
-  fileprivate func adopt(_ listeners: [StreamListener], then body: @Sendable () -> Void) {
+  fileprivate func adopt(
+    _ listeners: [StreamListener], _ introspection: HTTPServer?, then body: @Sendable () -> Void
+  ) {
     self.listeners += listeners
+    self.introspection = introspection
     body()
   }
 }
