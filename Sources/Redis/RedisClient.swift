@@ -16,6 +16,8 @@ package enum RedisClientEvent: Sendable, Equatable {
 /// sent on the next connection; what may have been carried out is sent again only if the command
 /// says that this does no harm (``RedisCommand/isRepeatable``), and otherwise reported as
 /// ``RedisError/unknownOutcome(_:)``.
+///
+/// Its connection lives until ``close(atOnce:)``, also when nobody holds the client any more.
 package actor RedisClient {
   package nonisolated var unownedExecutor: UnownedSerialExecutor {
     loop.serial.asUnownedSerialExecutor()

@@ -61,14 +61,21 @@ package actor RedisSubscriber {
 
   private var buffer: [SubscriberEvent] = []
   private let maxBuffered: Int
+  private let onEvent: @Sendable (RedisClientEvent) -> Void
   private var reader: UnsafeContinuation<[SubscriberEvent]?, Never>?
 
-  /// - Parameter maxBuffered: events that may wait for the consumer before reading stops. One read
-  ///   may exceed it, by at most what 64 KB hold.
-  package init(configuration: RedisConfiguration, loop: EventLoop, maxBuffered: Int = 10_000) {
+  /// - Parameters:
+  ///   - maxBuffered: events that may wait for the consumer before reading stops. One read may exceed
+  ///     it, by at most what 64 KB hold.
+  ///   - onEvent: hears of the connection, for logs; called on the loop, must not block.
+  package init(
+    configuration: RedisConfiguration, loop: EventLoop, maxBuffered: Int = 10_000,
+    onEvent: @escaping @Sendable (RedisClientEvent) -> Void = { _ in }
+  ) {
     self.configuration = configuration
     self.loop = loop
     self.maxBuffered = maxBuffered
+    self.onEvent = onEvent
     backoff = Backoff(first: configuration.firstBackoff, longest: configuration.longestBackoff)
   }
 
@@ -133,23 +140,36 @@ package actor RedisSubscriber {
 
   private func live() async {
     while !isClosed {
-      await liveOnce()
+      let failure = await liveOnce()
       if isClosed { return }
       let pause = backoff.pause(using: &generator)
+      if let failure { onEvent(.failedToConnect(failure, nextAttemptIn: pause)) }
       try? await loop.sleep(for: pause)
     }
   }
 
-  private func liveOnce() async {
-    guard let connection = try? await RedisConnection.connect(configuration, loop: loop) else {
-      return
+  /// Connects, and returns when the connection has ended.
+  ///
+  /// - Returns: why there was none; nil when there was one.
+  private func liveOnce() async -> RedisError? {
+    let connection: RedisConnection
+    do {
+      connection = try await RedisConnection.connect(configuration, loop: loop)
+    } catch {
+      return error
     }
-    if isClosed { return await connection.abort() }
+    if isClosed {
+      await connection.abort()
+      return nil
+    }
     let connectedAt = loop.now
+    onEvent(.connected(await connection.greeting, attempts: backoff.failures + 1))
     adopt(connection)
     let failure = await connection.waitUntilClosed()
     noteLoss(of: connection, failure)
+    if !isClosed { onEvent(.lost(failure)) }
     backoff.lasted(loop.now - connectedAt)
+    return nil
   }
 
   private func noteLoss(of connection: RedisConnection, _ failure: RedisFailure) {

@@ -37,11 +37,13 @@ package actor StreamGroupReader {
   ///   - onGroupLost: is asked where to begin when the group is gone (a flush, a deleted stream);
   ///     gets the last ID that this consumer was given, which is also the default answer, so that
   ///     entries added before the group was made anew are not lost.
+  ///   - onEvent: hears of the connection that blocks, for logs; called on the loop.
   package init(
     key: String, group: String, consumer: String, configuration: RedisConfiguration,
     commands: RedisClient, start: StreamID = .zero, count: Int = 256,
     block: Duration = .seconds(2),
-    onGroupLost: @escaping @Sendable (StreamID) async -> StreamID = { $0 }
+    onGroupLost: @escaping @Sendable (StreamID) async -> StreamID = { $0 },
+    onEvent: @escaping @Sendable (RedisClientEvent) -> Void = { _ in }
   ) {
     self.key = key
     self.group = group
@@ -52,7 +54,8 @@ package actor StreamGroupReader {
     self.onGroupLost = onGroupLost
     lastDelivered = start
     loop = commands.loop
-    reading = RedisClient(configuration: configuration, loop: commands.loop)
+    reading = RedisClient(
+      configuration: configuration, loop: commands.loop, onEvent: onEvent)
   }
 
   /// The next entries; first those that this consumer was given in an earlier life.

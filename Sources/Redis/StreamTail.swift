@@ -28,15 +28,18 @@ package actor StreamTail {
   ///   - commands: a client for everything else, on the same loop; not closed with this.
   ///   - count: entries of each stream in one read.
   ///   - block: the longest wait on the server; only a bound for noticing that it is gone.
+  ///   - onEvent: hears of the connection that blocks, for logs; called on the loop.
   package init(
     configuration: RedisConfiguration, commands: RedisClient, count: Int = 256,
-    block: Duration = .seconds(2)
+    block: Duration = .seconds(2),
+    onEvent: @escaping @Sendable (RedisClientEvent) -> Void = { _ in }
   ) {
     loop = commands.loop
     self.commands = commands
     self.count = count
     self.block = block
-    reading = RedisClient(configuration: configuration, loop: commands.loop)
+    reading = RedisClient(
+      configuration: configuration, loop: commands.loop, onEvent: onEvent)
   }
 
   /// Reads `key` too, or reads it from another position.
