@@ -15,7 +15,6 @@ struct TripAPI: Sendable {
     var apps: [AppID]
     var rules: TripRules
 
-
     func type(named name: String) -> ActivityType? { activityTypes.first { $0.name == name } }
   }
 
