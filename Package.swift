@@ -112,6 +112,8 @@ let package = Package(
       dependencies: [
         "FieldcastServer", "APNsSimulator", "LoadHarness", "APNs", "TripStore", "Redis", "HTTP",
         "Transport", "Crypto", "FieldTrips", "JSON", "Clocks",
+        // Some tests run the program itself, and kill it.
+        "fieldcast",
       ],
       swiftSettings: common),
     // The command line, and that rooms import only what the plan allows.

@@ -25,18 +25,30 @@ void clinux_name_thread(const char *name) {
   pthread_setname_np(pthread_self(), kept);
 }
 
+// A handler may do next to nothing, and writing to a pipe is of that: the number goes in here and
+// is read on a loop. Blocking the signals and using a signalfd would not do, since the main thread
+// of a Swift program waits with nothing blocked.
+static int signal_pipe[2] = {-1, -1};
+
+static void note_signal(int number) {
+  int before = errno;
+  unsigned char byte = (unsigned char)number;
+  // When the pipe is full, there is enough in it to end a program.
+  if (write(signal_pipe[1], &byte, 1) < 0) errno = before;
+  errno = before;
+}
+
 int clinux_signal_descriptor(void) {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
-  sigaddset(&set, SIGHUP);
-  int failure = pthread_sigmask(SIG_BLOCK, &set, NULL);
-  if (failure != 0) {
-    errno = failure;
+  if (pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) != 0) return -1;
+  struct sigaction action = {0};
+  action.sa_handler = note_signal;
+  action.sa_flags = SA_RESTART;
+  sigfillset(&action.sa_mask);
+  if (sigaction(SIGINT, &action, NULL) != 0 || sigaction(SIGTERM, &action, NULL) != 0 ||
+      sigaction(SIGHUP, &action, NULL) != 0) {
     return -1;
   }
-  return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+  return signal_pipe[0];
 }
 
 // Between fork and exec only async-signal-safe calls are allowed, since other threads of the

@@ -18,7 +18,7 @@ extension Owner {
       let answer = AnswerRecord(trip: trip.id, accepted: accepted, life: change)
       switch await record(answer, owner: owner) {
       case .recorded?:
-        trip.life = to
+        adopt(to, in: trip)
         return await perform(actions, for: trip)
       case .lifeConflict(let current)?: trip.life = current
       case .fenced?, .unknownTrip?, nil: return
@@ -93,15 +93,19 @@ extension Owner {
     guard let life = await store.lives(of: [trip.id]).first else { return }
     switch life {
     case .success(let current?):
-      let hadChannel = trip.life.channel.openID
-      trip.life = current
-      if current.channel.openID != nil, hadChannel != current.channel.openID {
-        trip.publisher.channelReplaced()
-      }
+      adopt(current, in: trip)
       await perform(current.resumed(at: clock.wall, rules: settings.rules), for: trip)
     case .success(nil): forgetInMemory(trip)
     case .failure(let error):
       log.warning("a trip's life cannot be read", ["trip": "\(trip.id)", "reason": "\(error)"])
+    }
+  }
+
+  private func adopt(_ life: TripLife, in trip: OwnedTrip) {
+    let channel = trip.life.channel.openID
+    trip.life = life
+    if life.channel.openID != nil, life.channel.openID != channel {
+      trip.publisher.channelReplaced()
     }
   }
 
@@ -113,7 +117,8 @@ extension Owner {
     guard !trip.isOpeningChannel else { return }
     trip.isOpeningChannel = true
     let id = trip.id
-    let moment = loop.now + Self.patienceForChannel
+    let isLost = trip.publisher.stop == .channelGone
+    let moment = loop.now + (isLost ? .zero : Self.patienceForChannel)
     _ = loop.schedule(at: moment) { [self] in
       assumeIsolated { owner in owner.nursery.start { await self.openMissingChannel(of: id) } }
     }

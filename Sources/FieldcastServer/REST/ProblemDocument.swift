@@ -46,11 +46,19 @@ struct ProblemDocument: Sendable {
 }
 
 extension ProblemDocument {
+  /// What HTTP itself has a name for.
+  init(status: Int, detail: String) {
+    let phrase = HTTPStatus.phrase(status)
+    self.init(
+      status: status, kind: phrase.lowercased().replacing(" ", with: "-"), title: phrase,
+      detail: detail)
+  }
+
   /// The request is wrong.
   init(_ refusal: Refusal) {
     let first = refusal.problems[0]
     self.init(
-      status: first.code.status, kind: first.code.kind, title: first.code.title,
+      status: first.status, kind: first.code.kind, title: first.code.title,
       detail: refusal.description, problems: refusal.problems)
   }
 
@@ -79,6 +87,11 @@ extension ProblemDocument {
     ProblemDocument(
       Problem(.unknownTrip, "There is no trip \(trip). Was it created, or is it long over?"))
   }
+}
+
+extension Problem {
+  /// One member that is too large does not make the request too large.
+  fileprivate var status: Int { code == .tooLarge && !path.isEmpty ? 400 : code.status }
 }
 
 extension Problem.Code {

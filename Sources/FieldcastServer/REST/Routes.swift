@@ -13,11 +13,7 @@ struct Routes: Sendable {
   var router: Router {
     var router = Router()
     router.refusal = { status, detail, fields in
-      var response =
-        ProblemDocument(
-          status: status, kind: HTTPStatus.phrase(status).lowercased().replacing(" ", with: "-"),
-          title: HTTPStatus.phrase(status), detail: detail
-        ).response
+      var response = ProblemDocument(status: status, detail: detail).response
       for field in fields { response.fields.append(field.name, field.value) }
       return response
     }

@@ -175,6 +175,7 @@ struct ServiceParts: Sendable {
     let router = Routes(api: api, readiness: Readiness(store: store, clients: clients)).router
     var configuration = HTTPServerConfiguration()
     configuration.bodyLimit = { router.bodyLimit(for: $0) }
+    configuration.refusal = { ProblemDocument(status: $0, detail: $1).response }
     return try await HTTPServer.start(on: endpoint, configuration: configuration, loop: loop) {
       await router.handle($0, $1)
     }

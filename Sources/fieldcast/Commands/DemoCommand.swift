@@ -36,7 +36,7 @@ package enum DemoCommand: Command {
     statuses: [.checkFailed, .badInput, .noInput, .unavailable])
 
   package static func run(_ arguments: ParsedArguments) async throws -> ExitStatus {
-    let signals = try Signals.block()
+    let signals = try Signals.catchAll()
     let folder = arguments.environment["FIELDCAST_TRACES"].flatMap { $0.isEmpty ? nil : $0 }
     let trace = try TraceFailure.translated { () throws(TraceFileError) in
       try TraceFiles.choose(arguments[Self.trace], folder: folder)

@@ -25,7 +25,7 @@ package enum ServeCommand: Command {
     statuses: [.unavailable, .configuration, .noInput])
 
   package static func run(_ arguments: ParsedArguments) async throws -> ExitStatus {
-    let signals = try Signals.block()
+    let signals = try Signals.catchAll()
     let configuration = try ServiceOptions.configuration(from: arguments)
     let level = ServiceLog.Level.allCases.first { $0.name == arguments[logLevel] } ?? .info
     let log = ServiceLog.standardError(

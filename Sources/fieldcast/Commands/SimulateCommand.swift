@@ -35,7 +35,7 @@ package enum SimulateCommand: Command {
     statuses: [.unavailable, .configuration])
 
   package static func run(_ arguments: ParsedArguments) async throws -> ExitStatus {
-    let signals = try Signals.block()
+    let signals = try Signals.catchAll()
     let loop = try EventLoop(name: "simulator")
     let stop = StopSignal()
     Signals.deliver(from: signals, on: loop) { _ in stop.fire() }

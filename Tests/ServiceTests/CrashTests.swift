@@ -1,0 +1,148 @@
+import APNsSimulator
+import Clocks
+import FieldTrips
+import Foundation
+import HTTP
+import JSON
+import Redis
+import Testing
+import Transport
+
+/// Kills the service at random moments of a replay and starts it again.
+///
+/// `FIELDCAST_CRASH_SEED` repeats one run; `FIELDCAST_CRASH_KILLS` sets how often it is killed.
+@Suite struct `A service that is killed again and again` {
+  private static var seed: UInt64 {
+    ProcessInfo.processInfo.environment["FIELDCAST_CRASH_SEED"].flatMap { UInt64($0) } ?? 20_260_501
+  }
+
+  private static var kills: Int {
+    ProcessInfo.processInfo.environment["FIELDCAST_CRASH_KILLS"].flatMap { Int($0) } ?? 12
+  }
+
+  @Test(.timeLimit(.minutes(10)))
+  func `loses no note, counts none twice, and never turns a timestamp back`() async throws {
+    let seed = Self.seed
+    print("crash test: seed \(seed), \(Self.kills) kills")
+    try await World.with(speed: 60) { world in
+      var random = SeededGenerator(seed: seed)
+      let program = KilledService(world: world)
+      try await program.start()
+      let trip = try await program.caller.createTrip()
+      try await world.addPhones(10, to: trip.channelID, showing: trip.contentState)
+      var sent = 0
+      for _ in 0..<Self.kills {
+        // Some notes come before the kill, some around it, some while nobody is there.
+        sent = try await feed(
+          Int.random(in: 1...8, using: &random), after: sent, trip, world, &random)
+        let moment = Duration.milliseconds(Int.random(in: 0...400, using: &random))
+        try await world.loop.sleep(for: moment)
+        try await program.kill()
+        sent = try await feed(
+          Int.random(in: 0...3, using: &random), after: sent, trip, world, &random)
+        try await program.start()
+      }
+      let notes = Int64(sent)
+      try await world.waitForPhones(on: trip.channelID) { $0["notesCaptured"]?.int64 == notes }
+      let read = try await program.caller.call("GET", "/v1/trips/\(trip.id)")
+      #expect(read.body["contentState"]?["notesCaptured"]?.int64 == notes)
+
+      _ = try await program.caller.call("POST", "/v1/trips/\(trip.id)/end")
+      await world.waitUntilNoChannelIsLeft()
+      let ledger = try #require(await world.ledger(of: trip.channelID))
+      let timestamps = ledger.recent.compactMap(\.payload.timestampSeconds)
+      #expect(
+        ledger.timestampsStrictlyRise,
+        "\(zip(timestamps, ledger.recent).map { "\($0) p\($1.priority) at \($1.acceptedAt.seconds)" })")
+      #expect(ledger.acceptedAfterEnd == 0)
+      #expect(ledger.complaints == 0)
+      try await program.stop()
+    }
+  }
+
+  /// Adds notes to the stream, each of them once or twice.
+  private func feed(
+    _ count: Int, after sent: Int, _ trip: TestCaller.Trip, _ world: World,
+    _ random: inout SeededGenerator
+  ) async throws -> Int {
+    for number in sent..<(sent + count) {
+      let note = #"{"id":"note-\#(number)","trip":"\#(trip.id)","place":"Place \#(number)"}"#
+      for _ in 0..<Int.random(in: 1...2, using: &random) {
+        _ = try await world.redis.call(
+          RedisCommand("XADD", "fieldcast:notes:in", "*", "json", note))
+      }
+    }
+    return sent + count
+  }
+}
+
+/// The built program as a process of its own, which dies and comes back.
+private final class KilledService {
+  private let world: World
+  private var process: Subprocess?
+  private(set) var caller: TestCaller
+  private let port: Int
+
+  init(world: World) {
+    self.world = world
+    // The same port each time, as a real service would have; free since nobody else knows it.
+    port = Int.random(in: 20_000..<30_000)
+    caller = TestCaller(port: port, redis: world.redis, loop: world.loop)
+  }
+
+  func start() async throws {
+    let folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+      .deletingLastPathComponent()
+    let access = world.simulator.access
+    process = try await Subprocess.start(
+      folder.appendingPathComponent("fieldcast").path,
+      arguments: [
+        "serve", "--listen", "127.0.0.1:\(port)",
+        "--redis", "unix://\(world.redisServer.options.socketPath)",
+        "--bundle-id", world.bundleID, "--environment", "development",
+        "--team-id", access.teamID, "--key-id", access.keyID,
+        "--key-file", try #require(access.keyFile),
+        "--apns-push", "\(access.host):\(access.pushPort)",
+        "--apns-management", "\(access.host):\(access.managementPort)",
+        "--apns-trust", try #require(access.trustFile), "--node", "crash-test",
+        "--channel-grace", "60", "--clock", world.clockSetting, "--log-level", "warning",
+      ],
+      outputPath: world.folder.appendingPathComponent("service.log").path, on: world.loop)
+    caller = TestCaller(port: port, redis: world.redis, loop: world.loop)
+    for _ in 0..<1_500 {
+      if let answer = try? await caller.call("GET", "/readyz"), answer.status == 200 { return }
+      try await world.loop.sleep(for: .milliseconds(20))
+    }
+    let log = try? String(
+      contentsOf: world.folder.appendingPathComponent("service.log"), encoding: .utf8)
+    Issue.record("the service does not get ready: \(log ?? "")")
+  }
+
+  func kill() async throws {
+    process?.signal(9)
+    let status = await process?.waitForExit()
+    #expect(status == Int32(128 + 9))
+    await caller.close()
+  }
+
+  func stop() async throws {
+    process?.terminate()
+    let status = await process?.waitForExit()
+    #expect(status == Int32(0), "a service that is asked to stop ends well")
+    await caller.close()
+  }
+}
+
+private struct SeededGenerator: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+    return mixed ^ (mixed >> 31)
+  }
+}

@@ -1,0 +1,235 @@
+import APNs
+import APNsSimulator
+import Clocks
+import Crypto
+import FieldTrips
+import FieldcastServer
+import Foundation
+import HTTP
+import JSON
+import Redis
+import Testing
+import Transport
+
+/// A Redis and a simulated APNs that outlive the service under test, all on one scaled clock.
+struct World: Sendable {
+  let loop: EventLoop
+  let redisServer: PrivateRedisServer
+  let redis: RedisClient
+  let simulator: RunningSimulator
+  let clock: ServiceClock
+  /// What ``clock`` was made of, for a service in another process.
+  let clockSetting: String
+  let folder: URL
+
+  var bundleID: String { simulator.access.bundleIDs[0] }
+
+  /// - Parameters:
+  ///   - speed: of the clock, against the machine's.
+  ///   - configure: changes how APNs behaves.
+  static func with(
+    speed: Double = 60, configure: (inout SimulatorConfiguration) -> Void = { _ in },
+    _ body: (World) async throws -> Void
+  ) async throws {
+    let loop = try EventLoop(name: "world")
+    defer { loop.stop() }
+    let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("fieldcast-test-\(UUID().uuidString.prefix(8))")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let now = WallClock.now()
+    let clock = ServiceClock(speed: speed, startingAt: now, at: now)
+    var configuration = SimulatorConfiguration()
+    configure(&configuration)
+    let simulator = try await Simulator.start(
+      configuration, clock: clock, loop: loop, folder: folder.path)
+    try await PrivateRedisServer.withTemporary(on: loop) { server in
+      let redis = RedisClient(configuration: server.configuration, loop: loop)
+      try await body(
+        World(
+          loop: loop, redisServer: server, redis: redis, simulator: simulator, clock: clock,
+          clockSetting: "\(speed),\(now.seconds),\(now.seconds)", folder: folder))
+      await redis.close(atOnce: true)
+    }
+    await simulator.stop()
+  }
+
+  /// Runs a service in this process on this world's Redis and APNs.
+  func withService(
+    _ change: (inout ServiceConfiguration) -> Void = { _ in },
+    _ body: (TestCaller) async throws -> Void
+  ) async throws {
+    let serviceLoop = try EventLoop(name: "service")
+    defer { serviceLoop.stop() }
+    var configuration = try serviceConfiguration()
+    change(&configuration)
+    let service = try await Service.start(
+      configuration, log: .standardError(minimum: .error, format: .text), on: serviceLoop)
+    let running = Task(executorPreference: serviceLoop.tasks) { await service.run() }
+    let caller = TestCaller(port: service.port, redis: redis, loop: loop)
+    do {
+      try await body(caller)
+    } catch {
+      await service.drain()
+      await running.value
+      throw error
+    }
+    await caller.close()
+    await service.drain()
+    await running.value
+  }
+
+  func serviceConfiguration() throws -> ServiceConfiguration {
+    let access = simulator.access
+    let key = try ProviderKey(
+      teamID: access.teamID, keyID: access.keyID,
+      key: try P256PrivateKey(pem: access.providerKeyPEM))
+    let hosts = APNsHosts(
+      push: APNsHost(name: access.host, port: access.pushPort),
+      management: APNsHost(name: access.host, port: access.managementPort),
+      trust: .pem(access.trustPEM))
+    var configuration = ServiceConfiguration(
+      store: .url("unix://\(redisServer.options.socketPath)", trustFile: nil),
+      apps: [
+        AppConfiguration(
+          bundleID: bundleID, environment: .development, key: key, hosts: hosts)
+      ],
+      activityTypes: ActivityType.builtIn, node: "test")
+    configuration.listen = .tcp(host: "127.0.0.1", port: 0)
+    configuration.clock = clock
+    configuration.rules.channelGrace = .seconds(60)
+    return configuration
+  }
+
+  // MARK: What APNs and the phones know
+
+  func addPhones(_ count: Int, to channelID: String, showing contentState: String) async throws {
+    let bundleID = bundleID
+    _ = try await simulator.run { apns, now throws(PhoneError) in
+      try apns.addCrowd(
+        count, bundleID: bundleID, channelID: channelID,
+        contentState: Array(contentState.utf8), now: now)
+    }
+  }
+
+  /// Waits until all phones of a channel show a state of which this is true.
+  func waitForPhones(
+    on channelID: String, _ isRight: @escaping @Sendable (JSONValue) -> Bool,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) async throws {
+    let bundleID = bundleID
+    let isMet = await simulator.wait(upTo: .seconds(60)) { apns, now in
+      guard let all = try? apns.convergence(bundleID, channelID, now: now),
+        let text = all.newestContentState,
+        let state = try? JSONValue.parse(Array(text.utf8))
+      else { return false }
+      return all.hasConverged && isRight(state)
+    }
+    #expect(isMet, "the phones do not show it", sourceLocation: sourceLocation)
+  }
+
+  /// Waits until APNs has accepted a broadcast that shows so many notes.
+  func waitForBroadcast(
+    on channelID: String, notes: Int64, sourceLocation: SourceLocation = #_sourceLocation
+  ) async throws {
+    let bundleID = bundleID
+    let isMet = await simulator.wait(upTo: .seconds(60)) { apns, _ in
+      guard let state = apns.channel(bundleID, channelID)?.ledger.newestState?.payload.contentState
+      else { return false }
+      return (try? JSONValue.parse(state.bytes))?["notesCaptured"]?.int64 == notes
+    }
+    #expect(isMet, "no broadcast shows \(notes) notes", sourceLocation: sourceLocation)
+  }
+
+  func ledger(of channelID: String) async -> BroadcastLedger? {
+    let bundleID = bundleID
+    return await simulator.run { apns, _ in apns.channel(bundleID, channelID)?.ledger }
+  }
+
+  func waitUntilNoChannelIsLeft(
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) async {
+    let isMet = await simulator.wait(upTo: .seconds(60)) { apns, _ in apns.channelCount == 0 }
+    #expect(isMet, "a channel is left at APNs", sourceLocation: sourceLocation)
+  }
+}
+
+/// Calls a service as its users do.
+struct TestCaller: Sendable {
+  private let rest: HTTP1Client
+  let redis: RedisClient
+
+  init(port: Int, redis: RedisClient, loop: EventLoop) {
+    rest = HTTP1Client(endpoint: .tcp(host: "127.0.0.1", port: port), loop: loop)
+    self.redis = redis
+  }
+
+  func close() async { await rest.close() }
+
+  struct Answer: Sendable {
+    let status: Int
+    let fields: HTTPFields
+    let text: String
+    let body: JSONValue
+
+    /// The last part of a problem's type.
+    var problem: String? { body["type"]?.string?.split(separator: ":").last.map(String.init) }
+  }
+
+  func call(
+    _ method: String, _ path: String, _ body: String? = nil, fields: HTTPFields = [:]
+  ) async throws -> Answer {
+    try await call(method, path, bytes: body.map { Array($0.utf8) } ?? [], fields: fields)
+  }
+
+  func call(
+    _ method: String, _ path: String, bytes: [UInt8], fields: HTTPFields = [:]
+  ) async throws -> Answer {
+    let request = HTTPRequest(method: method, path: path, fields: fields, body: bytes)
+    switch await rest.send(request, deadline: .seconds(20)) {
+    case .answered(let response):
+      let body = (try? JSONValue.parse(response.body)) ?? .null
+      return Answer(
+        status: response.status, fields: response.fields, text: response.text, body: body)
+    case .notSent(let failure), .unknown(let failure): throw failure
+    }
+  }
+
+  struct Trip: Sendable {
+    let id: String
+    let channelID: String
+    let contentState: String
+  }
+
+  func createTrip(
+    _ body: String = #"{"name":"Spring walk","notebook":"Birds","dismissal":60}"#
+  ) async throws -> Trip {
+    let answer = try await call("POST", "/v1/trips", body)
+    try #require(answer.status == 201, "\(answer.text)")
+    let id = try #require(answer.body["trip"]?.string)
+    let channel = try #require(answer.body["channel"]?["id"]?.string, "\(answer.text)")
+    let state = try #require(answer.body["contentState"])
+    return Trip(
+      id: id, channelID: channel,
+      contentState: String(decoding: state.serialized(), as: UTF8.self))
+  }
+
+  func add(toStream note: String) async throws {
+    _ = try await redis.call(RedisCommand("XADD", "fieldcast:notes:in", "*", "json", note))
+  }
+
+  func publish(_ note: String) async throws {
+    _ = try await redis.call(RedisCommand("PUBLISH", "fieldcast:notes", note))
+  }
+
+  /// The reasons of the dead letters, newest first.
+  func deadLetterReasons() async throws -> [String] {
+    let reply = try await redis.call(
+      RedisCommand("XREVRANGE", "fieldcast:notes:dead", "+", "-"))
+    return try reply.arrayValue().map { entry in
+      let fields = try entry.arrayValue()[1].stringsValue()
+      let index = try #require(fields.firstIndex(of: "reason"))
+      return fields[index + 1]
+    }
+  }
+}
