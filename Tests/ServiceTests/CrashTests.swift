@@ -50,10 +50,7 @@ import Transport
       _ = try await program.caller.call("POST", "/v1/trips/\(trip.id)/end")
       await world.waitUntilNoChannelIsLeft()
       let ledger = try #require(await world.ledger(of: trip.channelID))
-      let timestamps = ledger.recent.compactMap(\.payload.timestampSeconds)
-      #expect(
-        ledger.timestampsStrictlyRise,
-        "\(zip(timestamps, ledger.recent).map { "\($0) p\($1.priority) at \($1.acceptedAt.seconds)" })")
+      expectOrder(in: ledger)
       #expect(ledger.acceptedAfterEnd == 0)
       #expect(ledger.complaints == 0)
       try await program.stop()

@@ -154,6 +154,35 @@ struct World: Sendable {
   }
 }
 
+/// That a channel's timestamps never repeat and never turn back: sorted by them, what was sent only
+/// moves on, and the end is the last.
+///
+/// A significant change may be sent while another broadcast is under way, and then APNs may take
+/// the newer one first: that is what timestamps are for.
+func expectOrder(
+  in ledger: BroadcastLedger, sourceLocation: SourceLocation = #_sourceLocation
+) {
+  let pushes = ledger.recent.sorted {
+    $0.payload.timestampSeconds ?? 0 < $1.payload.timestampSeconds ?? 0
+  }
+  let timestamps = pushes.compactMap(\.payload.timestampSeconds)
+  #expect(
+    Set(timestamps).count == pushes.count, "a timestamp was used twice: \(timestamps)",
+    sourceLocation: sourceLocation)
+  let notes = pushes.compactMap { push in
+    push.payload.contentState
+      .flatMap { try? JSONValue.parse($0.bytes) }?["notesCaptured"]?.int64
+  }
+  #expect(
+    notes == notes.sorted(), "an older state has a newer timestamp: \(notes)",
+    sourceLocation: sourceLocation)
+  if ledger.endedAt != nil {
+    #expect(
+      pushes.last?.payload.event == .end, "something is newer than the end",
+      sourceLocation: sourceLocation)
+  }
+}
+
 /// Calls a service as its users do.
 struct TestCaller: Sendable {
   private let rest: HTTP1Client
