@@ -110,8 +110,15 @@ extension TripStore {
       if holder and holder ~= ARGV[1] then
         return { 0, holder, redis.call('PTTL', KEYS[1]) }
       end
+      -- Not just one more than the last epoch: a Redis that lost its last seconds, by a failover or
+      -- a cut file, would give the same one again while its first owner still lives.
+      local time = redis.call('TIME')
+      local now = time[1] * 1000 + math.floor(time[2] / 1000)
+      local last = tonumber(redis.call('GET', KEYS[2]) or 0)
+      local epoch = string.format('%.0f', math.max(last + 1, now))
+      redis.call('SET', KEYS[2], epoch)
       redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-      return { 1, redis.call('INCR', KEYS[2]), redis.call('GET', KEYS[3]) }
+      return { 1, epoch, redis.call('GET', KEYS[3]) }
       """#,
     isSafeToRepeat: true)
 

@@ -80,12 +80,15 @@ extension TripStore {
       """# + LuaParts.changeDue + LuaParts.mark + #"""
         local epoch = redis.call('GET', KEYS[1]) or '0'
         if epoch ~= ARGV[1] then return { 0, tonumber(epoch) } end
-        local trip = redis.call('HMGET', KEYS[2], 'life', 'pub')
+        local trip = redis.call('HMGET', KEYS[2], 'life', 'pub', 'rev')
         local life, published = trip[1], tonumber(trip[2])
         if not life then return { -1 } end
         if ARGV[6] ~= '' and life ~= ARGV[6] and life ~= ARGV[7] then return { -2, life } end
-        if ARGV[3] ~= '' and tonumber(ARGV[3]) > published then
-          published = tonumber(ARGV[3])
+        -- A revision that is not there was lost with the last seconds of this Redis. Its number will
+        -- be another state's, which must not count as published then.
+        local accepted = tonumber(ARGV[3]) or 0
+        if accepted > published and accepted <= tonumber(trip[3]) then
+          published = accepted
           redis.call('HSET', KEYS[2], 'pub', ARGV[3])
         end
         if ARGV[4] ~= '' then redis.call('HSET', KEYS[2], 'rate', ARGV[4]) end
