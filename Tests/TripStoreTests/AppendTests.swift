@@ -25,6 +25,37 @@ import Testing
     }
   }
 
+  @Test func `takes triggers of many trips at once, and answers each in its place`() async throws {
+    try await withStore(partitions: 8) { (store, _) async throws in
+      var trips: [TripID] = []
+      for _ in 0..<20 { trips.append(try await store.liveTrip()) }
+      let stranger = randomTrip()
+      var triggers: [NewTrigger] = []
+      for number in 0..<2_000 {
+        triggers.append(try trigger("\(number % 1_000)", trips[number % 20]))
+      }
+      triggers.insert(try trigger("x", stranger), at: 700)
+      var outcomes = try await store.append(triggers, at: start).map { try $0.get() }
+      #expect(outcomes.remove(at: 700) == .unknownTrip)
+      for (number, outcome) in outcomes.enumerated() {
+        guard case .accepted = outcome else {
+          #expect(number >= 1_000 && outcome == .duplicate)
+          continue
+        }
+        #expect(number < 1_000)
+      }
+      #expect(await store.append([], at: start).isEmpty)
+      for partition in store.partitions {
+        let items = try await store.readLog(partition, after: .start)
+        let ids = items.compactMap { item -> Int? in
+          guard case .entry(let entry) = item, entry.kind == .note else { return nil }
+          return Int(entry.id)
+        }
+        #expect(ids == ids.sorted())
+      }
+    }
+  }
+
   @Test func `keeps any bytes`() async throws {
     try await withStore { (store, _) async throws in
       let trip = try await store.liveTrip()

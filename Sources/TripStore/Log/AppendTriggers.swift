@@ -45,7 +45,7 @@ extension TripStore {
   /// outcome of a call is unknown, call again, and what was taken in comes back as `duplicate`.
   ///
   /// - Parameters:
-  ///   - triggers: all of trips in `partition`; at most 1,000, so that the script stays short.
+  ///   - triggers: all of trips in `partition`; some hundreds at most, so that the script stays short.
   ///   - logLimit: entries that the log may hold.
   /// - Returns: an outcome for each trigger.
   package func append(
@@ -55,13 +55,43 @@ extension TripStore {
     let command = appending(triggers, to: partition, at: now, logLimit: logLimit)
     let reply = try await call(command)
     return try reading { () throws(RedisError) in
-      let answers = try reply.arrayValue()
-      guard answers.count == triggers.count else {
-        throw reply.unexpected("an array of \(triggers.count)")
-      }
-      return try answers.map(AppendOutcome.read)
+      try AppendOutcome.readAll(reply, count: triggers.count)
     }
   }
+
+  /// Appends triggers of any trips, as an ingest gets them: by partition, all in one go.
+  ///
+  /// Triggers of one partition keep their order. Each has an answer of its own, in the order in
+  /// which they were given.
+  package func append(
+    _ triggers: [NewTrigger], at now: UnixTime, logLimit: Int = 100_000
+  ) async -> [Result<AppendOutcome, StoreError>] {
+    var places = Dictionary(grouping: triggers.indices) { partition(of: triggers[$0].trip) }
+    var batch = RedisBatch()
+    var groups: [[Int]] = []
+    for partition in places.keys.sorted() {
+      var rest = (places.removeValue(forKey: partition) ?? [])[...]
+      while !rest.isEmpty {
+        let group = Array(rest.prefix(Self.mostTriggersAtOnce))
+        rest = rest.dropFirst(group.count)
+        let chosen = group.map { triggers[$0] }
+        batch.append(appending(chosen, to: partition, at: now, logLimit: logLimit))
+        groups.append(group)
+      }
+    }
+    let replies = await callAll(batch) { (index, reply) throws(RedisError) in
+      try AppendOutcome.readAll(reply, count: groups[index].count)
+    }
+    var outcomes = [Result<AppendOutcome, StoreError>](
+      repeating: .success(.unknownTrip), count: triggers.count)
+    for (group, reply) in zip(groups, replies) {
+      for (offset, index) in group.enumerated() { outcomes[index] = reply.map { $0[offset] } }
+    }
+    return outcomes
+  }
+
+  /// So many triggers keep a script at about a millisecond, in which Redis does nothing else.
+  private static let mostTriggersAtOnce = 500
 
   private func appending(
     _ triggers: [NewTrigger], to partition: Partition, at now: UnixTime, logLimit: Int
@@ -172,6 +202,17 @@ extension TripStore {
 }
 
 extension AppendOutcome {
+  fileprivate static func readAll(
+    _ reply: RESPValue, count: Int
+  ) throws(RedisError) -> [AppendOutcome] {
+    let answers = try reply.arrayValue()
+    guard answers.count == count else { throw reply.unexpected("an array of \(count)") }
+    var outcomes: [AppendOutcome] = []
+    outcomes.reserveCapacity(count)
+    for answer in answers { outcomes.append(try read(answer)) }
+    return outcomes
+  }
+
   fileprivate static func read(_ value: RESPValue) throws(RedisError) -> AppendOutcome {
     switch value {
     case .integer(0): return .duplicate
