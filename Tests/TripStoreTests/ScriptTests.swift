@@ -1,0 +1,164 @@
+import Clocks
+import FieldTrips
+import Redis
+import Synchronization
+import Testing
+import Transport
+
+@testable import TripStore
+
+/// Every script of the store.
+let allScripts: [RedisScript] = [
+  TripStore.createScript, TripStore.changeLifeScript, TripStore.forgetScript,
+  TripStore.appendScript, TripStore.commitScript, TripStore.reserveScript,
+  TripStore.recordScript, TripStore.claimDueScript, TripStore.finishDueScript,
+  TripStore.changeDueScript, TripStore.takeLeaseScript, TripStore.renewLeaseScript,
+  TripStore.releaseLeaseScript, TripStore.heartbeatScript, TripStore.putMemberScript,
+  TripStore.takeChannelScript, TripStore.intendScript, TripStore.channelCreatedScript,
+  TripStore.retireChannelScript, TripStore.channelDeletedScript, TripStore.setForeignScript,
+  TripStore.takeRequestsScript, TripStore.shareTokenScript, TripStore.claimRequestScript,
+  TripStore.completeRequestScript, TripStore.abandonRequestScript, TripStore.noteTimelineScript,
+  TripStore.openScript,
+]
+
+@Suite struct `Every script` {
+  @Test(arguments: allScripts.map(\.name))
+  func `touches the keys that it was given, and no others`(name: String) throws {
+    let source = try #require(allScripts.first { $0.name == name }).source
+    #expect(source.hasPrefix("#!lua"))
+    #expect(source.contains("-- KEYS"))
+    #expect(!source.contains("fc:"))
+    // A key is KEYS[…], or a local name for one.
+    let names: Set<String> = ["key", "trip_key", "unpublished"]
+    for call in source.split(separator: "redis.call('").dropFirst() {
+      let parts = call.split(separator: "'", maxSplits: 1)
+      let command = try #require(parts.first)
+      if command == "TIME" { continue }
+      let rest = try #require(parts.last).drop { $0 == "," || $0 == " " }
+      let key = rest.prefix { $0 != "," && $0 != ")" }
+      #expect(key.hasPrefix("KEYS[") || names.contains(String(key)), "\(command) \(key)")
+    }
+  }
+
+  @Test func `has a name of its own`() {
+    #expect(Set(allScripts.map(\.name)).count == allScripts.count)
+  }
+
+  /// A server in cluster mode refuses keys of several slots, in a call and inside of a script.
+  @Test func `runs in a cluster`() async throws {
+    let ports = try await [freePort(), freePort()]
+    try await PrivateRedisServer.withTemporary(
+      on: loop, port: ports[0],
+      arguments: ["--cluster-enabled", "yes", "--cluster-port", "\(ports[1])"]
+    ) { server in
+      let client = RedisClient(configuration: server.configuration, loop: loop)
+      _ = try await client.call(RedisCommand("CLUSTER", "ADDSLOTSRANGE", 0, 16_383))
+      while !(try await client.call(RedisCommand("CLUSTER", "INFO")).stringValue())
+        .contains("cluster_state:ok")
+      {
+        try await loop.sleep(for: .milliseconds(20))
+      }
+      let recorder = RecordingCaller(client)
+      let store = TripStore(redis: recorder, partitionCount: 16)
+      try await runEverything(store)
+      let inBatches: Set<String> = ["takeLease", "renewLease", "releaseLease", "noteTimeline"]
+      #expect(recorder.scripts.union(inBatches) == Set(allScripts.map(\.name)))
+      await client.close(atOnce: true)
+    }
+  }
+
+  private func freePort() async throws -> Int {
+    let listener = try await StreamListener.bind(.tcp(host: "127.0.0.1", port: 0), on: loop) {
+      $0.abort()
+    }
+    defer { listener.close() }
+    return listener.port
+  }
+}
+
+/// Passes commands on and remembers which scripts were among them.
+final class RecordingCaller: RedisCaller {
+  private let client: RedisClient
+  private let labels = Mutex<Set<String>>([])
+
+  init(_ client: RedisClient) { self.client = client }
+
+  var scripts: Set<String> { labels.withLock { $0 } }
+
+  func call(_ command: RedisCommand, deadline: Duration?) async throws(RedisError) -> RESPValue {
+    if command.label.hasPrefix("script ") {
+      labels.withLock { _ = $0.insert(String(command.label.dropFirst(7))) }
+    }
+    return try await client.call(command, deadline: deadline)
+  }
+
+  func callAll(_ batch: RedisBatch, deadline: Duration?) async -> [RedisReply] {
+    await client.callAll(batch, deadline: deadline)
+  }
+}
+
+/// Calls all that the store can do, for a trip from its beginning to its end.
+func runEverything(_ store: TripStore) async throws {
+  try await store.open()
+  _ = try await store.heartbeat(node: "a", window: .seconds(10))
+  let id = randomTrip()
+  let place = store.partition(of: id)
+  #expect(try await store.createTrip(newTrip(id), at: start))
+  _ = try await store.claimRequest("k", fingerprint: "f", trip: id)
+  try await store.abandonRequest("k")
+  try await store.completeRequest("k", reply: [1])
+  let (owner, cursor) = try await store.own(place)
+  _ = try await store.append([trigger("1", id)], to: place, at: start)
+  _ = try await store.changeMember(try MemberID("ada"), of: id, at: start, announce: true) { _ in
+    MemberRecord(reach: .updateToken, body: [1])
+  }
+  try await runChannels(store, for: id)
+  let items = try await store.readLog(place, after: cursor)
+  var ending = try #require(try await store.trip(id)?.life)
+  let live = ending
+  let actions = ending.handle(.endRequested(dismissal: nil), at: start)
+  let change = TripChange(
+    trip: id, newState: (Revision(2), [1]),
+    life: LifeChange(of: id, from: live, to: ending, actions: actions))
+  let commit = Commit(from: cursor, to: try #require(items.last?.logID), changes: [change])
+  #expect(try await store.commit(commit, owner: owner) == .committed)
+  _ = try await store.reserve(.end, for: id, timestampSeconds: 1, anchor: nil, owner: owner)
+  var ended = ending
+  _ = ended.handle(.endAccepted, at: start)
+  let record = AnswerRecord(
+    trip: id, accepted: Revision(2), life: LifeChange(from: ending, to: ended))
+  #expect(try await store.record(record, owner: owner) == .recorded(published: Revision(2)))
+  _ = await store.noteTimeline([TimelineEntry(trip: id, body: [1])])
+  try await store.changeDue([.schedule(.push(id, id: "p"), at: start)], of: place)
+  guard
+    case .claimed(let claims) = try await store.claimDue(
+      by: start + .seconds(86_400), claim: .seconds(1), owner: owner)
+  else { throw Unexpected("what is due was not claimed") }
+  try await store.finish(claims, of: place)
+  #expect(try await store.forget(id, owner: owner) == .forgotten)
+  let renewed = await store.renewLeases([owner], node: "a", life: .seconds(60))
+  #expect(try renewed[0].get() == .renewed)
+  _ = try await store.releaseLeases([owner], node: "a")[0].get()
+  #expect(try await store.tripCount() == 0)
+}
+
+private func runChannels(_ store: TripStore, for trip: TripID) async throws {
+  let intent = ChannelIntent(requestID: "r", storage: .mostRecent, trip: trip, askedAt: start)
+  #expect(try await store.takeChannel(for: trip, of: app, storage: .mostRecent) == nil)
+  #expect(try await store.intend(intent, of: app) == .recorded)
+  let channel = try ChannelID("AAAA")
+  let record = try await store.channelCreated(channel, for: intent, of: app, at: start)
+  #expect(record.use == .trip(trip))
+  let life = try #require(try await store.trip(trip)?.life)
+  var open = life
+  _ = open.handle(.channelOpened(channel), at: start)
+  _ = try await store.changeLife(of: trip, LifeChange(from: life, to: open), at: start)
+  try await store.retireChannel(channel, of: app, deleteAt: start)
+  _ = try await store.claimDeletions(of: app, by: start, claim: .seconds(1))
+  try await store.channelDeleted(channel, of: app)
+  try await store.setForeignChannels([channel], of: app)
+  _ = try await store.takeRequests(1, of: app, ratePerSecond: 10, burst: 10)
+  _ = try await store.shareProviderToken(
+    teamID: "T", keyID: "K", candidate: SharedProviderToken(jwt: "j", mintedAt: start),
+    usableSince: start)
+}
