@@ -59,7 +59,7 @@ extension HTTP2Client {
       let said = session.fault.map { "the peer breaks the rules of HTTP/2: \($0)" }
       closeNow(
         goAway.map { ExchangeFailure.goingAway($0).message } ?? said ?? "both sides are done")
-    } else if drainReason != nil, waiters.inFlightCount == 0, waiters.queuedCount == 0,
+    } else if drainReason != nil, waiters.value.inFlightCount == 0, waiters.value.queuedCount == 0,
       batches.isEmpty
     {
       session.announceEnd()
@@ -97,8 +97,8 @@ extension HTTP2Client {
     var hasEnded = false
     session.takeClosed { index, outcome in
       hasEnded = true
-      let completion = waiters.complete(index)
-      waiters.streamEnded(index)
+      let completion = waiters.value.complete(index)
+      waiters.value.streamEnded(index)
       resume(completion, outcome)
     }
     return hasEnded
@@ -122,11 +122,11 @@ extension HTTP2Client {
   }
 
   private func abandonStreams(_ failure: ExchangeFailure) {
-    for index in waiters.slots.indices {
-      switch waiters.phase(index) {
+    for index in waiters.value.slots.indices {
+      switch waiters.value.phase(index) {
       case .inFlight, .abandoned:
-        let completion = waiters.complete(index)
-        waiters.streamEnded(index)
+        let completion = waiters.value.complete(index)
+        waiters.value.streamEnded(index)
         resume(completion, session.abandon(index, failure))
       case .reserved: finish(index, .notSent(failure))
       case .free, .queued: break

@@ -22,9 +22,9 @@ extension HTTP2Client {
   private func lookAtDeadlines() {
     deadlineTimer = nil
     let now = loop.now
-    let (due, next) = waiters.expired(at: now)
+    let (due, next) = waiters.value.expired(at: now)
     for index in due {
-      let isInFlight = waiters.phase(index) == .inFlight
+      let isInFlight = waiters.value.phase(index) == .inFlight
       finish(index, isInFlight ? .unknown(Self.unanswered) : .notSent(Self.unsent))
     }
     for batch in batches where batch.deadline <= now { batch.finishRest(.notSent(Self.unsent)) }

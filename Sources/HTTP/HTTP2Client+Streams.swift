@@ -13,28 +13,31 @@ extension HTTP2Client {
         "A value of \(template.volatileNames) has a character that may not travel, or one is missing."
       )
     }
-    guard waiters.queuedCount < configuration.maxQueued || mayStart else {
+    guard waiters.value.queuedCount < configuration.maxQueued || mayStart else {
       return ExchangeFailure(
-        .queueFull, "\(waiters.queuedCount) requests wait for a stream already, which is the limit."
+        .queueFull,
+        "\(waiters.value.queuedCount) requests wait for a stream already, which is the limit."
       )
     }
     return nil
   }
 
-  private var mayStart: Bool { waiters.first == nil && waiters.inFlightCount < streamLimit }
+  private var mayStart: Bool {
+    waiters.value.first == nil && waiters.value.inFlightCount < streamLimit
+  }
 
   func start(
     _ index: Int, _ continuation: UnsafeContinuation<ExchangeOutcome, Never>
   ) {
-    if case .decided(let outcome) = waiters.slots[index].completion {
-      waiters.setCompletion(index, .none)
-      waiters.free(index)
+    if case .decided(let outcome) = waiters.value.slots[index].completion {
+      waiters.value.setCompletion(index, .none)
+      waiters.value.free(index)
       session.discard(index)
       continuation.resume(returning: outcome)
       return
     }
-    waiters.setCompletion(index, .task(continuation))
-    if mayStart { submit(index) } else { waiters.enqueue(index) }
+    waiters.value.setCompletion(index, .task(continuation))
+    if mayStart { submit(index) } else { waiters.value.enqueue(index) }
   }
 
   func start(_ batch: ExchangeBatch) {
@@ -48,9 +51,9 @@ extension HTTP2Client {
 
   /// Gives free streams to those that wait longest, then to batches by turns.
   func pump() {
-    while stream.isOpen, waiters.inFlightCount < streamLimit {
-      if let index = waiters.first {
-        waiters.dequeue(index)
+    while stream.isOpen, waiters.value.inFlightCount < streamLimit {
+      if let index = waiters.value.first {
+        waiters.value.dequeue(index)
         submit(index)
       } else if !submitFromBatch() {
         return
@@ -69,8 +72,8 @@ extension HTTP2Client {
     }
     let index = session.prepare(
       batch.template, values: batch.items[item].values, body: batch.items[item].body)
-    _ = waiters.reserve(index, deadline: batch.deadline)
-    waiters.setCompletion(index, .batch(batch, item))
+    _ = waiters.value.reserve(index, deadline: batch.deadline)
+    waiters.value.setCompletion(index, .batch(batch, item))
     submit(index)
     return true
   }
@@ -83,7 +86,7 @@ extension HTTP2Client {
       refuseWaiting(.notSent(reason))
       return
     }
-    waiters.began(index)
+    waiters.value.began(index)
     stream.setNeedsFlush()
   }
 
@@ -91,25 +94,25 @@ extension HTTP2Client {
 
   /// Ends a request that has no stream, or whose stream shall be reset.
   func finish(_ index: Int, _ outcome: ExchangeOutcome) {
-    let completion = waiters.complete(index)
-    switch waiters.phase(index) {
+    let completion = waiters.value.complete(index)
+    switch waiters.value.phase(index) {
     case .free, .abandoned: return
     case .reserved:
       switch completion {
       case .none:
         // Its task does not wait yet, and will find this when it does.
-        return waiters.setCompletion(index, .decided(outcome))
-      case .decided: return waiters.setCompletion(index, completion)
+        return waiters.value.setCompletion(index, .decided(outcome))
+      case .decided: return waiters.value.setCompletion(index, completion)
       case .task, .batch:
-        waiters.free(index)
+        waiters.value.free(index)
         session.discard(index)
       }
     case .queued:
-      waiters.dequeue(index)
-      waiters.free(index)
+      waiters.value.dequeue(index)
+      waiters.value.free(index)
       session.discard(index)
     case .inFlight:
-      waiters.abandon(index)
+      waiters.value.abandon(index)
       session.cancel(index)
       stream.setNeedsFlush()
     }
@@ -125,8 +128,8 @@ extension HTTP2Client {
   }
 
   func cancel(_ ticket: ExchangeWaiters.Ticket) {
-    guard waiters.isCurrent(ticket) else { return }
-    let isInFlight = waiters.phase(ticket.index) == .inFlight
+    guard waiters.value.isCurrent(ticket) else { return }
+    let isInFlight = waiters.value.phase(ticket.index) == .inFlight
     finish(ticket.index, isInFlight ? .unknown(.cancelled) : .notSent(.cancelled))
   }
 
@@ -134,8 +137,9 @@ extension HTTP2Client {
     batch.isCancelled = true
     batches.removeAll { $0 === batch }
     batch.finishRest(.notSent(.cancelled))
-    for index in waiters.slots.indices {
-      guard case .batch(let owner, _) = waiters.slots[index].completion, owner === batch else {
+    for index in waiters.value.slots.indices {
+      guard case .batch(let owner, _) = waiters.value.slots[index].completion, owner === batch
+      else {
         continue
       }
       finish(index, .unknown(.cancelled))
@@ -144,7 +148,7 @@ extension HTTP2Client {
 
   /// Ends everything that has no stream.
   func refuseWaiting(_ outcome: ExchangeOutcome) {
-    while let index = waiters.first { finish(index, outcome) }
+    while let index = waiters.value.first { finish(index, outcome) }
     let waiting = batches
     batches = []
     for batch in waiting { batch.finishRest(outcome) }

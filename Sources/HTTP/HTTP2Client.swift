@@ -19,7 +19,7 @@ package actor HTTP2Client {
   let configuration: HTTP2ClientConfiguration
   let session: HTTP2ClientSession
   let stream: ByteStream
-  var waiters = ExchangeWaiters()
+  let waiters = Pinned(ExchangeWaiters())
   var batches: [ExchangeBatch] = []
   /// Why no new request is taken; nil while they are.
   var drainReason: ExchangeFailure?
@@ -122,8 +122,8 @@ package actor HTTP2Client {
   /// How many requests may be open at once: the peer's limit or our own, whichever is less.
   package var streamLimit: Int { min(configuration.maxInFlight, session.peerMaxConcurrentStreams) }
   /// Streams that are open, also those of requests that were given up just now.
-  package var activeStreams: Int { waiters.inFlightCount }
-  package var queued: Int { waiters.queuedCount }
+  package var activeStreams: Int { waiters.value.inFlightCount }
+  package var queued: Int { waiters.value.queuedCount }
   /// Whether requests are still taken.
   package var isDraining: Bool { drainReason != nil }
   /// Slots in use, for tests of leaks.
@@ -155,7 +155,7 @@ package actor HTTP2Client {
     if let refusal = refusal(template, values) { return .notSent(refusal) }
     lastUsed = loop.now
     let at = lastUsed + deadline
-    let ticket = waiters.reserve(
+    let ticket = waiters.value.reserve(
       session.prepare(template, values: values, body: body), deadline: at)
     watchDeadline(at)
     return await withTaskCancellationHandler {

@@ -126,7 +126,7 @@ private func exchange(_ session: OpaquePointer, _ streamID: Int32) -> Int? {
 
 @inline(__always)
 private func withNotes<Result>(
-  _ pointer: UnsafeMutableRawPointer, _ body: (ExchangeNotes) -> Result
+  _ pointer: UnsafeMutableRawPointer, _ body: (inout ExchangeNotes) -> Result
 ) -> Result {
-  Unmanaged<ExchangeNotes>.fromOpaque(pointer)._withUnsafeGuaranteedRef(body)
+  body(&pointer.assumingMemoryBound(to: ExchangeNotes.self).pointee)
 }

@@ -13,7 +13,7 @@ package final class HTTP2ClientSession {
     case pingAcknowledged(UInt64)
   }
 
-  private let notes: ExchangeNotes
+  private let notes: Pinned<ExchangeNotes>
   private let engine: HTTP2Engine
   private var scratch = HeadScratch()
 
@@ -25,10 +25,10 @@ package final class HTTP2ClientSession {
     limits: ResponseLimits = ResponseLimits(), settings: [HTTP2Setting] = [],
     connectionWindowBytes: Int32 = 1 << 20, firstStreamID: Int32 = 1
   ) {
-    notes = ExchangeNotes(limits: limits)
+    notes = Pinned(ExchangeNotes(limits: limits))
     engine = HTTP2Engine(
       role: .client, callbacks: HTTP2ClientCallbacks.table,
-      notes: Unmanaged.passUnretained(notes).toOpaque())
+      notes: UnsafeMutableRawPointer(notes.address))
     engine.submit(
       [.enablePush(false), .maxHeaderListSize(UInt32(limits.fieldBytes))] + settings)
     engine.setConnectionWindow(connectionWindowBytes)
@@ -37,13 +37,14 @@ package final class HTTP2ClientSession {
 
   /// Takes a slot for a request, which is not sent yet.
   package func prepare(_ template: RequestTemplate, values: [String], body: [UInt8]) -> Int {
-    notes.allocate(template, values, body)
+    notes.value.allocate(template, values, body)
   }
 
   /// Gives back a slot that was never submitted.
   package func discard(_ index: Int) {
-    precondition(notes.exchanges[index].streamID == 0, "a submitted exchange ends by its stream")
-    notes.release(index)
+    precondition(
+      notes.value.exchanges[index].streamID == 0, "a submitted exchange ends by its stream")
+    notes.value.release(index)
   }
 
   /// Opens a stream for a prepared request. The caller sees to the peer's limit of open streams.
@@ -51,28 +52,28 @@ package final class HTTP2ClientSession {
   /// - Returns: false when this connection can open no more streams: all IDs are used, or the peer
   ///   is going away. The slot is still the caller's.
   package func submit(_ index: Int) -> Bool {
-    guard let template = notes.exchanges[index].template else {
+    guard let template = notes.value.exchanges[index].template else {
       preconditionFailure("slot \(index) holds no request")
     }
     let userData = UnsafeMutableRawPointer(bitPattern: index + 1)
     var provider = nghttp2_data_provider(
       source: nghttp2_data_source(ptr: userData), read_callback: HTTP2ClientCallbacks.readBody)
-    let isEmpty = notes.exchanges[index].body.isEmpty
-    let streamID = template.withEntries(notes.exchanges[index].values, &scratch) { entries in
+    let isEmpty = notes.value.exchanges[index].body.isEmpty
+    let streamID = template.withEntries(notes.value.exchanges[index].values, &scratch) { entries in
       withUnsafePointer(to: &provider) { provider in
         nghttp2_submit_request(
           engine.session, nil, entries, template.count, isEmpty ? nil : provider, userData)
       }
     }
     guard streamID > 0 else { return false }
-    notes.exchanges[index].values = []
-    notes.exchanges[index].streamID = streamID
+    notes.value.exchanges[index].values = []
+    notes.value.exchanges[index].streamID = streamID
     return true
   }
 
   /// Resets a submitted request's stream; its slot is free once the stream is reported closed.
   package func cancel(_ index: Int) {
-    let streamID = notes.exchanges[index].streamID
+    let streamID = notes.value.exchanges[index].streamID
     precondition(streamID > 0, "an exchange without stream is discarded, not cancelled")
     engine.reset(streamID, HTTP2ErrorCode.cancel)
   }
@@ -89,28 +90,28 @@ package final class HTTP2ClientSession {
   }
 
   package func takeEvents(_ body: (Event) -> Void) {
-    guard !notes.events.isEmpty else { return }
+    guard !notes.value.events.isEmpty else { return }
     var events: [Event] = []
-    swap(&events, &notes.events)
+    swap(&events, &notes.value.events)
     for event in events { body(event) }
   }
 
   /// Reports every exchange that ended since, in order, and frees its slot right before.
   package func takeClosed(_ body: (_ index: Int, ExchangeOutcome) -> Void) {
-    guard !notes.closed.isEmpty else { return }
-    for position in notes.closed.indices {
-      let (index, errorCode) = notes.closed[position]
+    guard !notes.value.closed.isEmpty else { return }
+    for position in notes.value.closed.indices {
+      let (index, errorCode) = notes.value.closed[position]
       let outcome = outcome(index, errorCode)
-      notes.release(index)
+      notes.value.release(index)
       body(index, outcome)
     }
-    notes.closed.removeAll(keepingCapacity: true)
+    notes.value.closed.removeAll(keepingCapacity: true)
   }
 
   /// What to say of a submitted request when the connection is gone. Frees the slot.
   package func abandon(_ index: Int, _ failure: ExchangeFailure) -> ExchangeOutcome {
-    defer { notes.release(index) }
-    return notes.exchanges[index].isWritten ? .unknown(failure) : .notSent(failure)
+    defer { notes.value.release(index) }
+    return notes.value.exchanges[index].isWritten ? .unknown(failure) : .notSent(failure)
   }
 
   package func ping(_ payload: UInt64) { engine.ping(payload) }
@@ -128,40 +129,40 @@ package final class HTTP2ClientSession {
   package var isFinished: Bool { !engine.wantsRead && !engine.wantsWrite }
 
   /// What nghttp2 found wrong last, for the log.
-  package var fault: String? { notes.fault }
+  package var fault: String? { notes.value.fault }
 
   /// Slots that are taken: for tests of leaks.
-  package var slotsInUse: Int { notes.inUse }
+  package var slotsInUse: Int { notes.value.inUse }
 
   private func resetWhatIsDone() {
-    for index in notes.early {
+    for index in notes.value.early {
       // The answer is complete, so what is left of the request need not be sent.
-      engine.reset(notes.exchanges[index].streamID, HTTP2ErrorCode.noError)
+      engine.reset(notes.value.exchanges[index].streamID, HTTP2ErrorCode.noError)
     }
-    for index in notes.oversized {
-      engine.reset(notes.exchanges[index].streamID, HTTP2ErrorCode.cancel)
+    for index in notes.value.oversized {
+      engine.reset(notes.value.exchanges[index].streamID, HTTP2ErrorCode.cancel)
     }
-    notes.early.removeAll(keepingCapacity: true)
-    notes.oversized.removeAll(keepingCapacity: true)
+    notes.value.early.removeAll(keepingCapacity: true)
+    notes.value.oversized.removeAll(keepingCapacity: true)
   }
 
   private func outcome(_ index: Int, _ errorCode: UInt32) -> ExchangeOutcome {
-    if notes.exchanges[index].isComplete {
+    if notes.value.exchanges[index].isComplete {
       return .answered(
         HTTPResponse(
-          status: notes.exchanges[index].status, fields: notes.exchanges[index].fields,
-          body: notes.exchanges[index].responseBody))
+          status: notes.value.exchanges[index].status, fields: notes.value.exchanges[index].fields,
+          body: notes.value.exchanges[index].responseBody))
     }
-    if notes.exchanges[index].isTooLarge {
+    if notes.value.exchanges[index].isTooLarge {
       return .unknown(
         ExchangeFailure(
           .responseTooLarge,
-          "The answer is larger than \(notes.limits.bodyBytes) bytes or \(notes.limits.fields) fields."
+          "The answer is larger than \(notes.value.limits.bodyBytes) bytes or \(notes.value.limits.fields) fields."
         ))
     }
-    let streamID = notes.exchanges[index].streamID
-    if let goAway = notes.goAway,
-      streamID > goAway.lastStreamID || !notes.exchanges[index].isWritten
+    let streamID = notes.value.exchanges[index].streamID
+    if let goAway = notes.value.goAway,
+      streamID > goAway.lastStreamID || !notes.value.exchanges[index].isWritten
     {
       return .notSent(.goingAway(goAway))
     }
@@ -169,11 +170,11 @@ package final class HTTP2ClientSession {
       return .notSent(
         ExchangeFailure(.refusedStream, "The peer refused stream \(streamID) unprocessed."))
     }
-    if !notes.exchanges[index].isWritten {
+    if !notes.value.exchanges[index].isWritten {
       return .notSent(ExchangeFailure(.draining, "The connection takes no more requests."))
     }
-    if notes.exchanges[index].wasResetByUs {
-      let fault = notes.fault ?? HTTP2ErrorCode.name(errorCode)
+    if notes.value.exchanges[index].wasResetByUs {
+      let fault = notes.value.fault ?? HTTP2ErrorCode.name(errorCode)
       return .unknown(
         ExchangeFailure(.malformedResponse, "The answer breaks the rules of HTTP/2: \(fault)"))
     }

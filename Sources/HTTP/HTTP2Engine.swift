@@ -57,6 +57,10 @@ final class HTTP2Engine {
   enum Role { case client, server }
 
   let session: OpaquePointer
+  /// Where frames are gathered: a turn's requests are hundreds of small ones.
+  private let outbox = UnsafeMutableRawBufferPointer.allocate(
+    byteCount: HTTP2Engine.outboxSize, alignment: 16)
+  private static let outboxSize = 65_536
 
   /// - Parameters:
   ///   - callbacks: made once by ``HTTP2Callbacks``; copied by nghttp2.
@@ -82,7 +86,10 @@ final class HTTP2Engine {
     self.session = session
   }
 
-  deinit { nghttp2_session_del(session) }
+  deinit {
+    nghttp2_session_del(session)
+    outbox.deallocate()
+  }
 
   /// Whether the connection has still something to hear or to say. When both are false it is over.
   var wantsRead: Bool { nghttp2_session_want_read(session) != 0 }
@@ -97,18 +104,29 @@ final class HTTP2Engine {
     guard code >= 0 else { throw HTTP2ProtocolError(code: Int32(code)) }
   }
 
-  /// Hands over what is to be written, frame by frame, until `write` answers false or there is no
-  /// more. The bytes are nghttp2's own and gone when `write` returns.
+  /// Hands over what is to be written, many frames at a time, until `write` answers false or there
+  /// is no more. The bytes are gone when `write` returns.
   ///
   /// - Returns: whether there is no more.
   @discardableResult
   func takeOutput(_ write: (RawSpan) -> Bool) throws(HTTP2ProtocolError) -> Bool {
+    var filled = 0
     while true {
       var start: UnsafePointer<UInt8>?
       let count = nghttp2_session_mem_send(session, &start)
       guard count >= 0 else { throw HTTP2ProtocolError(code: Int32(count)) }
-      guard count > 0 else { return true }
-      guard write(UnsafeRawBufferPointer(start: start, count: count).bytes) else { return false }
+      if filled + count > Self.outboxSize || count == 0, filled > 0 {
+        let isWelcome = write(UnsafeRawBufferPointer(rebasing: outbox[..<filled]).bytes)
+        filled = 0
+        // What nghttp2 has just handed out is not asked for again, so it goes too.
+        if !isWelcome, let start, count > 0 {
+          _ = write(UnsafeRawBufferPointer(start: start, count: count).bytes)
+        }
+        if !isWelcome { return false }
+      }
+      guard count > 0, let start else { return true }
+      (outbox.baseAddress! + filled).copyMemory(from: start, byteCount: count)
+      filled += count
     }
   }
 

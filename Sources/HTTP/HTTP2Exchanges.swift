@@ -36,7 +36,7 @@ package struct ResponseLimits: Sendable, Hashable {
 ///
 /// A stream's user data in nghttp2 is the index of its exchange plus one, so that a callback finds
 /// it without a dictionary. Slots of closed exchanges are used again.
-final class ExchangeNotes {
+struct ExchangeNotes {
   var exchanges: [Exchange] = []
   var events: [HTTP2ClientSession.Event] = []
   /// Exchanges whose stream is closed, with HTTP/2's error code, in order.
@@ -54,7 +54,7 @@ final class ExchangeNotes {
 
   init(limits: ResponseLimits) { self.limits = limits }
 
-  func allocate(_ template: RequestTemplate, _ values: [String], _ body: [UInt8]) -> Int {
+  mutating func allocate(_ template: RequestTemplate, _ values: [String], _ body: [UInt8]) -> Int {
     let index: Int
     if let last = free.popLast() {
       index = last
@@ -62,13 +62,11 @@ final class ExchangeNotes {
       index = exchanges.count
       exchanges.append(Exchange())
     }
-    exchanges[index].template = template
-    exchanges[index].values = values
-    exchanges[index].body = body
+    exchanges[index] = Exchange(template: template, values: values, body: body)
     return index
   }
 
-  func release(_ index: Int) {
+  mutating func release(_ index: Int) {
     exchanges[index] = Exchange()
     free.append(index)
   }
@@ -77,7 +75,7 @@ final class ExchangeNotes {
 
   // What the callbacks call.
 
-  func headReceived(
+  mutating func headReceived(
     _ index: Int, name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>
   )
     -> Bool
@@ -100,7 +98,7 @@ final class ExchangeNotes {
     return true
   }
 
-  func bodyReceived(_ index: Int, _ bytes: UnsafeBufferPointer<UInt8>) {
+  mutating func bodyReceived(_ index: Int, _ bytes: UnsafeBufferPointer<UInt8>) {
     guard !exchanges[index].isTooLarge else { return }
     guard exchanges[index].responseBody.count + bytes.count <= limits.bodyBytes else {
       oversized(index)
@@ -110,8 +108,9 @@ final class ExchangeNotes {
   }
 
   /// Copies the next part of a request's body; the count, and whether it was the last.
-  func bodyWanted(_ index: Int, _ target: UnsafeMutableBufferPointer<UInt8>) -> (Int, isLast: Bool)
-  {
+  mutating func bodyWanted(_ index: Int, _ target: UnsafeMutableBufferPointer<UInt8>) -> (
+    Int, isLast: Bool
+  ) {
     let offset = exchanges[index].bodyOffset
     let count = min(target.count, exchanges[index].body.count - offset)
     let next = offset + count
@@ -122,7 +121,7 @@ final class ExchangeNotes {
     return (count, next == exchanges[index].body.count)
   }
 
-  private func oversized(_ index: Int) {
+  private mutating func oversized(_ index: Int) {
     guard !exchanges[index].isTooLarge else { return }
     exchanges[index].isTooLarge = true
     exchanges[index].responseBody = []

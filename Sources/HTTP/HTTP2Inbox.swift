@@ -27,7 +27,7 @@ struct ServerExchange {
 }
 
 /// What the callbacks of a server's session note down.
-final class ServerNotes {
+struct ServerNotes {
   var exchanges: [ServerExchange] = []
   var events: [HTTP2ServerSession.Event] = []
   /// Slots of requests that grew over a limit, to be refused by the session.
@@ -40,7 +40,7 @@ final class ServerNotes {
 
   init(limits: RequestLimits) { self.limits = limits }
 
-  func allocate(_ streamID: Int32) -> Int {
+  mutating func allocate(_ streamID: Int32) -> Int {
     let index: Int
     if let last = free.popLast() {
       index = last
@@ -56,7 +56,7 @@ final class ServerNotes {
 
   // What the callbacks call.
 
-  func fieldReceived(
+  mutating func fieldReceived(
     _ index: Int, name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>
   ) {
     guard exchanges[index].refusal == nil else { return }
@@ -78,7 +78,7 @@ final class ServerNotes {
     }
   }
 
-  func bodyReceived(_ index: Int, _ bytes: UnsafeBufferPointer<UInt8>) {
+  mutating func bodyReceived(_ index: Int, _ bytes: UnsafeBufferPointer<UInt8>) {
     guard exchanges[index].refusal == nil else { return }
     guard exchanges[index].request.body.count + bytes.count <= limits.bodyBytes else {
       return refuse(index, status: 413)
@@ -86,7 +86,7 @@ final class ServerNotes {
     exchanges[index].request.body.append(contentsOf: bytes)
   }
 
-  func requestEnded(_ index: Int) {
+  mutating func requestEnded(_ index: Int) {
     guard exchanges[index].refusal == nil else { return }
     exchanges[index].isDelivered = true
     var request = HTTPRequest(method: "", scheme: "", path: "")
@@ -94,7 +94,7 @@ final class ServerNotes {
     events.append(.requestReceived(request, streamID: exchanges[index].streamID))
   }
 
-  func streamClosed(_ index: Int, _ errorCode: UInt32) {
+  mutating func streamClosed(_ index: Int, _ errorCode: UInt32) {
     if exchanges[index].isDelivered {
       events.append(.streamClosed(exchanges[index].streamID, errorCode: errorCode))
     }
@@ -103,8 +103,9 @@ final class ServerNotes {
   }
 
   /// Copies the next part of an answer's body; the count, and whether it was the last.
-  func bodyWanted(_ index: Int, _ target: UnsafeMutableBufferPointer<UInt8>) -> (Int, isLast: Bool)
-  {
+  mutating func bodyWanted(_ index: Int, _ target: UnsafeMutableBufferPointer<UInt8>) -> (
+    Int, isLast: Bool
+  ) {
     let offset = exchanges[index].bodyOffset
     let count = min(target.count, exchanges[index].body.count - offset)
     let next = offset + count
@@ -115,7 +116,7 @@ final class ServerNotes {
     return (count, next == exchanges[index].body.count)
   }
 
-  private func refuse(_ index: Int, status: Int) {
+  private mutating func refuse(_ index: Int, status: Int) {
     exchanges[index].refusal = status
     exchanges[index].request = HTTPRequest(method: "", scheme: "", path: "")
     refused.append(index)

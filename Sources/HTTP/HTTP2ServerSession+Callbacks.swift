@@ -117,7 +117,7 @@ private func exchange(_ session: OpaquePointer, _ streamID: Int32) -> Int? {
 
 @inline(__always)
 private func withNotes<Result>(
-  _ pointer: UnsafeMutableRawPointer, _ body: (ServerNotes) -> Result
+  _ pointer: UnsafeMutableRawPointer, _ body: (inout ServerNotes) -> Result
 ) -> Result {
-  Unmanaged<ServerNotes>.fromOpaque(pointer)._withUnsafeGuaranteedRef(body)
+  body(&pointer.assumingMemoryBound(to: ServerNotes.self).pointee)
 }

@@ -18,7 +18,7 @@ package final class HTTP2ServerSession {
     case priorityReceived
   }
 
-  private let notes: ServerNotes
+  private let notes: Pinned<ServerNotes>
   private let engine: HTTP2Engine
   private var scratch = HeadScratch()
   /// Streams to reset once their answers are out: nghttp2 drops an answer that waits behind a reset.
@@ -32,10 +32,10 @@ package final class HTTP2ServerSession {
     limits: RequestLimits = RequestLimits(), settings: [HTTP2Setting] = [],
     connectionWindowBytes: Int32 = 1 << 20, opensWindows: Bool = true
   ) {
-    notes = ServerNotes(limits: limits)
+    notes = Pinned(ServerNotes(limits: limits))
     engine = HTTP2Engine(
       role: .server, callbacks: HTTP2ServerCallbacks.table,
-      notes: Unmanaged.passUnretained(notes).toOpaque(), consumesByItself: opensWindows)
+      notes: UnsafeMutableRawPointer(notes.address), consumesByItself: opensWindows)
     engine.submit([.maxHeaderListSize(UInt32(limits.fieldBytes))] + settings)
     if opensWindows { engine.setConnectionWindow(connectionWindowBytes) }
   }
@@ -55,9 +55,9 @@ package final class HTTP2ServerSession {
   }
 
   package func takeEvents(_ body: (Event) -> Void) {
-    guard !notes.events.isEmpty else { return }
+    guard !notes.value.events.isEmpty else { return }
     var events: [Event] = []
-    swap(&events, &notes.events)
+    swap(&events, &notes.value.events)
     for event in events { body(event) }
   }
 
@@ -67,10 +67,10 @@ package final class HTTP2ServerSession {
   package func respond(
     streamID: Int32, status: Int, fields: HTTPFields, body: [UInt8], endsStream: Bool = true
   ) {
-    guard let index = slot(streamID), !notes.exchanges[index].isAnswered else { return }
-    notes.exchanges[index].isAnswered = true
-    notes.exchanges[index].body = body
-    notes.exchanges[index].withholdsEnd = !endsStream
+    guard let index = slot(streamID), !notes.value.exchanges[index].isAnswered else { return }
+    notes.value.exchanges[index].isAnswered = true
+    notes.value.exchanges[index].body = body
+    notes.value.exchanges[index].withholdsEnd = !endsStream
     var provider = nghttp2_data_provider(
       source: nghttp2_data_source(ptr: UnsafeMutableRawPointer(bitPattern: index + 1)),
       read_callback: HTTP2ServerCallbacks.readBody)
@@ -100,9 +100,9 @@ package final class HTTP2ServerSession {
   package var isFinished: Bool { !engine.wantsRead && !engine.wantsWrite }
 
   /// What nghttp2 found wrong last.
-  package var fault: String? { notes.fault }
+  package var fault: String? { notes.value.fault }
 
-  package var openStreams: Int { notes.openStreams }
+  package var openStreams: Int { notes.value.openStreams }
 
   private func slot(_ streamID: Int32) -> Int? {
     guard let data = nghttp2_session_get_stream_user_data(engine.session, streamID) else {
@@ -113,14 +113,14 @@ package final class HTTP2ServerSession {
 
   /// Answers at once and tells the client to stop sending, so that nobody pays for the rest.
   private func refuseWhatIsTooLarge() {
-    for index in notes.refused {
-      let streamID = notes.exchanges[index].streamID
-      guard streamID > 0, let status = notes.exchanges[index].refusal else { continue }
+    for index in notes.value.refused {
+      let streamID = notes.value.exchanges[index].streamID
+      guard streamID > 0, let status = notes.value.exchanges[index].refusal else { continue }
       respond(streamID: streamID, status: status, fields: ["content-length": "0"], body: [])
       if nghttp2_session_get_stream_remote_close(engine.session, streamID) == 0 {
         resets.append(streamID)
       }
     }
-    notes.refused.removeAll(keepingCapacity: true)
+    notes.value.refused.removeAll(keepingCapacity: true)
   }
 }
