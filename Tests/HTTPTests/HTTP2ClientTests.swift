@@ -266,7 +266,9 @@ private let patience: Duration = .seconds(20)
     let events = EventLog()
     try await withClient(of: server, configuration: quick, events: events) { client in
       if withRequestOpen {
-        #expect(await client.send(note, deadline: patience).isUnknown(.connectionLost))
+        // On a slow machine the peer may have been given up before the request.
+        let outcome = await client.send(note, deadline: patience)
+        #expect(outcome.failure?.kind == .connectionLost)
       } else {
         await server.onLast { $0.stopReading() }
       }
