@@ -6,8 +6,11 @@ package import Transport
 package struct APNsClientConfiguration: Sendable {
   package var broadcasts = ConnectionPoolConfiguration()
   package var management: ConnectionPoolConfiguration
+  package var pushes: ConnectionPoolConfiguration
 
   package init() {
+    pushes = ConnectionPoolConfiguration()
+    pushes.maxConnections = 4
     management = ConnectionPoolConfiguration()
     management.maxConnections = 1
     // The list of 10,000 channels is the largest answer of APNs.
@@ -15,12 +18,13 @@ package struct APNsClientConfiguration: Sendable {
   }
 }
 
-/// Speaks to APNs for one app in one environment: broadcasts and their channels.
+/// Speaks to APNs for one app in one environment: broadcasts, their channels, and device pushes.
 ///
 /// It repeats by itself what APNs certainly did not process, as long as the deadline allows, and
 /// once what failed for the age of the provider token. It never repeats what APNs may have seen:
-/// whether a late state is worth another try is for the publisher to know. Broadcasts and
-/// management have connections of their own, so that neither slows the other.
+/// whether a late state is worth another try is for the publisher to know. Broadcasts, management
+/// and device pushes have connections of their own: APNs slows a connection down, to one stream,
+/// when many of its requests are refused, and dead tokens must not slow a broadcast.
 package actor APNsClient {
   package nonisolated let app: APNsApp
   package nonisolated let loop: EventLoop
@@ -28,11 +32,13 @@ package actor APNsClient {
     loop.serial.asUnownedSerialExecutor()
   }
 
-  private let exchange: AuthorizedExchange
+  let exchange: AuthorizedExchange
   private let broadcasts: ConnectionPool
   private let management: ConnectionPool
+  let pushes: ConnectionPool
+  nonisolated let pushAuthority: String
   private let templates: BroadcastTemplates
-  private var requestIDs = RequestIDs()
+  var requestIDs = RequestIDs()
 
   /// - Parameters:
   ///   - credentials: shared by all clients of the team's key.
@@ -50,6 +56,9 @@ package actor APNsClient {
       host: hosts.broadcast, tls: tls, configuration: configuration.broadcasts, loop: loop)
     management = ConnectionPool(
       host: hosts.management, tls: tls, configuration: configuration.management, loop: loop)
+    pushes = ConnectionPool(
+      host: hosts.push, tls: tls, configuration: configuration.pushes, loop: loop)
+    pushAuthority = hosts.push.authority
     templates = BroadcastTemplates(app: app.bundleID, authority: hosts.broadcast.authority)
   }
 
@@ -120,7 +129,7 @@ package actor APNsClient {
     get async {
       APNsHealth(
         credentials: exchange.health, broadcasts: await broadcasts.status,
-        management: await management.status)
+        management: await management.status, pushes: await pushes.status)
     }
   }
 
@@ -131,6 +140,7 @@ package actor APNsClient {
   package func close(grace: Duration = .seconds(5)) async {
     await broadcasts.close(grace: grace)
     await management.close(grace: grace)
+    await pushes.close(grace: grace)
   }
 
   // MARK: One request

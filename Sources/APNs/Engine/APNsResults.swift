@@ -8,6 +8,8 @@ package enum APNsFailure: Error, Sendable, CustomStringConvertible {
   case credentialsRefused(APNsRefusal)
   /// No provider token could be made.
   case noProviderToken(ProviderCredentials.Failure)
+  /// The payload breaks a rule, so APNs would refuse it.
+  case payload(PayloadError)
 
   package var description: String {
     switch self {
@@ -17,6 +19,7 @@ package enum APNsFailure: Error, Sendable, CustomStringConvertible {
         + "(\(refusal.status) \(refusal.reason?.text ?? "")). Check team ID, key ID, key and "
         + "environment."
     case .noProviderToken(let failure): failure.description
+    case .payload(let error): error.description
     }
   }
 }
@@ -68,6 +71,7 @@ package struct APNsHealth: Sendable {
   package var credentials: Credentials
   package var broadcasts: ConnectionPoolStatus
   package var management: ConnectionPoolStatus
+  package var pushes: ConnectionPoolStatus
 
   /// Why nothing can be sent, for a readiness check; nil while things can.
   package var problem: String? {

@@ -1,24 +1,29 @@
 import Clocks
 import HTTP
+import Synchronization
 import Transport
 
 /// The head of alike requests, laid out anew only when the provider token changes.
-///
-/// Belongs to one client; not shared.
-final class CachedTemplate {
-  private let make: (_ authorization: String) throws(ExchangeFailure) -> RequestTemplate
-  private var token: ProviderToken?
-  private var template: RequestTemplate?
+final class CachedTemplate: Sendable {
+  private struct State {
+    var token: ProviderToken?
+    var template: RequestTemplate?
+  }
 
-  init(_ make: @escaping (_ authorization: String) throws(ExchangeFailure) -> RequestTemplate) {
+  private let make: @Sendable (_ authorization: String) throws(ExchangeFailure) -> RequestTemplate
+  private let state = Mutex(State())
+
+  init(
+    _ make: @escaping @Sendable (_ authorization: String) throws(ExchangeFailure) -> RequestTemplate
+  ) {
     self.make = make
   }
 
   func template(for token: ProviderToken) throws(ExchangeFailure) -> RequestTemplate {
-    if let template, self.token == token { return template }
+    let known = state.withLock { $0.token == token ? $0.template : nil }
+    if let known { return known }
     let made = try make(token.authorization)
-    self.token = token
-    template = made
+    state.withLock { $0 = State(token: token, template: made) }
     return made
   }
 }
@@ -74,6 +79,7 @@ final class AuthorizedExchange {
   private let clock: ServiceClock
   private let loop: EventLoop
   private var gate = CredentialGate()
+  private var known: (token: ProviderToken, until: Moment)?
 
   init(credentials: ProviderCredentials, clock: ServiceClock, loop: EventLoop) {
     self.credentials = credentials
@@ -88,42 +94,102 @@ final class AuthorizedExchange {
     deadline: Moment
   ) async -> Answer {
     if let refusal = gate.refusal(at: loop.now) { return .notSent(.credentialsRefused(refusal)) }
-    var hasRenewed = false
-    var reconnections = 0
+    var budget = RepeatBudget()
     while true {
-      let token: ProviderToken
-      let reply: ConnectionPool.Reply
-      do {
-        token = try await presentToken()
-        let head = try template.template(for: token)
-        reply = await pool.send(head, values: values, body: body, deadline: deadline)
-      } catch let failure as ProviderCredentials.Failure {
-        return .notSent(.noProviderToken(failure))
-      } catch let failure as ExchangeFailure {
-        return .notSent(.exchange(failure))
-      } catch {
-        preconditionFailure("only two kinds of error are thrown above")
+      let (token, head): (ProviderToken, RequestTemplate)
+      switch await prepare(template) {
+      case .success(let prepared): (token, head) = prepared
+      case .failure(let failure): return .notSent(failure)
       }
-      switch reply.outcome {
-      case .notSent(let failure): return .notSent(.exchange(failure))
-      case .unknown(let failure): return .unknown(.exchange(failure))
-      case .answered(let response):
-        if (200..<300).contains(response.status) {
-          gate.accepted()
-          credentials.accepted(token)
-          return .success(response)
-        }
-        let refusal = APNsRefusal(response, now: clock.wall)
-        switch await judge(refusal, token, pool, reply.connection) {
-        case .giveUp: return .refused(refusal)
-        case .renewed:
-          if hasRenewed { return .refused(refusal) }
-          hasRenewed = true
-        case .reconnect:
-          reconnections += 1
-          if reconnections > Self.mostReconnections { return .refused(refusal) }
-        }
-        if loop.now >= deadline { return .refused(refusal) }
+      let reply = await pool.send(head, values: values, body: body, deadline: deadline)
+      let answer = answer(reply.outcome, token)
+      guard case .refused(let refusal) = answer else { return answer }
+      let verdict = await judge(refusal, token, pool, reply.connection)
+      if !budget.allows(verdict) || loop.now >= deadline { return answer }
+    }
+  }
+
+  /// Sends many requests; those that may be repeated travel together again.
+  ///
+  /// - Returns: an answer for each item, in the order of the items.
+  func sendAll(
+    over pool: ConnectionPool, _ template: CachedTemplate, _ items: [BatchItem], deadline: Moment
+  ) async -> [Answer] {
+    if let refusal = gate.refusal(at: loop.now) {
+      return items.map { _ in .notSent(.credentialsRefused(refusal)) }
+    }
+    var answers = [Answer?](repeating: nil, count: items.count)
+    var open = Array(items.indices)
+    var budget = RepeatBudget()
+    while !open.isEmpty {
+      let (token, head): (ProviderToken, RequestTemplate)
+      switch await prepare(template) {
+      case .success(let prepared): (token, head) = prepared
+      case .failure(let failure):
+        for index in open { answers[index] = .notSent(failure) }
+        open = []
+        continue
+      }
+      let replies = await pool.sendAll(head, items, indices: open, deadline: deadline)
+      var again: [Int] = []
+      var worst = Verdict.giveUp
+      for (index, reply) in zip(open, replies) {
+        let answer = answer(reply.outcome, token)
+        answers[index] = answer
+        guard case .refused(let refusal) = answer else { continue }
+        let verdict = await judge(refusal, token, pool, reply.connection)
+        if verdict == .giveUp { continue }
+        worst = verdict
+        again.append(index)
+      }
+      open = again.isEmpty || !budget.allows(worst) || loop.now >= deadline ? [] : again
+    }
+    return answers.compactMap { $0 }
+  }
+
+  private func prepare(
+    _ template: CachedTemplate
+  ) async -> Result<(ProviderToken, RequestTemplate), APNsFailure> {
+    do throws(ProviderCredentials.Failure) {
+      let token = try await presentToken()
+      do throws(ExchangeFailure) {
+        return .success((token, try template.template(for: token)))
+      } catch {
+        return .failure(.exchange(error))
+      }
+    } catch {
+      return .failure(.noProviderToken(error))
+    }
+  }
+
+  private func answer(_ outcome: ExchangeOutcome, _ token: ProviderToken) -> Answer {
+    switch outcome {
+    case .notSent(let failure): return .notSent(.exchange(failure))
+    case .unknown(let failure): return .unknown(.exchange(failure))
+    case .answered(let response):
+      if (200..<300).contains(response.status) {
+        gate.accepted()
+        credentials.accepted(token)
+        return .success(response)
+      }
+      return .refused(APNsRefusal(response, now: clock.wall))
+    }
+  }
+
+  /// How often one request may travel.
+  private struct RepeatBudget {
+    private var hasRenewed = false
+    private var reconnections = 0
+
+    mutating func allows(_ verdict: Verdict) -> Bool {
+      switch verdict {
+      case .giveUp: return false
+      case .renewed:
+        defer { hasRenewed = true }
+        return !hasRenewed
+      case .reconnect:
+        reconnections += 1
+        return reconnections <= AuthorizedExchange.mostReconnections
       }
     }
   }
@@ -137,6 +203,7 @@ final class AuthorizedExchange {
     switch refusal.disposition {
     case .newProviderToken:
       credentials.refused(token, refusal)
+      known = nil
       return .renewed
     case .keepProviderToken:
       // APNs counts tokens by connection too, and was seen to leave such a one unanswered for an
@@ -157,8 +224,17 @@ final class AuthorizedExchange {
     }
   }
 
+  /// Asks the credentials once a second, since that takes a lock and two looks at clocks.
   private func presentToken() async throws(ProviderCredentials.Failure) -> ProviderToken {
-    if let token = credentials.presentToken() { return token }
-    return try await credentials.token()
+    let now = loop.now
+    if let known, now < known.until { return known.token }
+    let token: ProviderToken
+    if let present = credentials.presentToken() {
+      token = present
+    } else {
+      token = try await credentials.token()
+    }
+    known = (token, now + .seconds(1))
+    return token
   }
 }

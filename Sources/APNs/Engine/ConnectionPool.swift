@@ -57,7 +57,7 @@ actor ConnectionPool {
     var connection: Int?
   }
 
-  private final class Connection {
+  final class Connection {
     let id: Int
     let openedAt: Moment
     var client: HTTP2Client?
@@ -84,7 +84,7 @@ actor ConnectionPool {
   }
 
   private let tls: TLSClientContext?
-  private let configuration: ConnectionPoolConfiguration
+  let configuration: ConnectionPoolConfiguration
   private var connections: [Connection] = []
   /// The one that is being opened: one at a time.
   private var opening: Connection?
@@ -93,7 +93,7 @@ actor ConnectionPool {
   private var retryTimer: LoopTimer?
   private var upkeepTimer: LoopTimer?
   private var waiters = WaitQueue<Waiter>()
-  private var isClosed = false
+  var isClosed = false
   private var random = SystemRandomNumberGenerator()
   private var counters = ConnectionPoolStatus()
 
@@ -138,7 +138,8 @@ actor ConnectionPool {
       connection.inFlight += 1
       let outcome = await client.send(
         template, values: values, body: body, deadline: deadline - loop.now)
-      ended(outcome, on: connection)
+      learn(outcome, of: connection)
+      ended(1, on: connection)
       guard case .notSent(let failure) = outcome, Self.isWorthAnother(failure.kind) else {
         return Reply(outcome: outcome, connection: connection.id)
       }
@@ -185,7 +186,7 @@ actor ConnectionPool {
   ///
   /// - Returns: nil when it is better to wait: there is none, or all are full and another one is
   ///   on its way. Where no other may be opened, requests queue up at the one with the least load.
-  private func choose() -> Connection? {
+  func choose() -> Connection? {
     var best: Connection?
     var bestLoad = Double.infinity
     for connection in connections where connection.isUsable {
@@ -202,9 +203,20 @@ actor ConnectionPool {
 
   private var usableCount: Int { connections.reduce(0) { $0 + ($1.isUsable ? 1 : 0) } }
 
-  private func ended(_ outcome: ExchangeOutcome, on connection: Connection) {
-    connection.inFlight -= 1
+  /// So many requests have come back from a connection.
+  func ended(_ count: Int, on connection: Connection) {
+    connection.inFlight -= count
     connection.lastUsed = loop.now
+    if !connection.isUsable {
+      lost(connection)
+    } else if connection.deadlinesInARow >= configuration.deadlinesBeforeReplacement {
+      retire(connection)
+    }
+    if !waiters.isEmpty { wakeForRoom() }
+  }
+
+  /// What an outcome says about the connection that it came over.
+  func learn(_ outcome: ExchangeOutcome, of connection: Connection) {
     switch outcome {
     case .answered(let response):
       connection.deadlinesInARow = 0
@@ -212,16 +224,9 @@ actor ConnectionPool {
         connection.hasAccepted = true
         backoff.succeeded()
       }
-    case .unknown(let failure) where failure.kind == .deadline:
-      connection.deadlinesInARow += 1
-      if connection.deadlinesInARow >= configuration.deadlinesBeforeReplacement,
-        connection.isUsable
-      {
-        retire(connection)
-      }
+    case .unknown(let failure) where failure.kind == .deadline: connection.deadlinesInARow += 1
     case .unknown, .notSent: break
     }
-    if !waiters.isEmpty { wakeForRoom() }
   }
 
   /// Lets as many go on as there is room for; they choose again.
@@ -236,7 +241,7 @@ actor ConnectionPool {
   }
 
   /// Whether a request that was not sent may succeed elsewhere.
-  private static func isWorthAnother(_ kind: ExchangeFailure.Kind) -> Bool {
+  static func isWorthAnother(_ kind: ExchangeFailure.Kind) -> Bool {
     switch kind {
     case .refusedStream, .goAway, .draining, .connectionLost: true
     case .deadline, .cancelled, .queueFull, .reset, .responseTooLarge, .malformedResponse,
@@ -246,7 +251,7 @@ actor ConnectionPool {
   }
 
   /// Waits a little longer each time that a request was turned away.
-  private func pause(_ attempts: Int, until deadline: Moment) async {
+  func pause(_ attempts: Int, until deadline: Moment) async {
     let wait = Duration.milliseconds(min(5 << min(attempts, 8), 500))
     let spread = Double.random(in: 1..<1.5, using: &random)
     let until = loop.now + .nanoseconds(Int64(Double(wait.wholeNanoseconds) * spread))
@@ -335,8 +340,10 @@ actor ConnectionPool {
     if usableCount == 0, connection.inFlight > 0 || !waiters.isEmpty { open() }
   }
 
+  /// Judges a connection that takes no more requests, once its open ones have ended: their answers
+  /// may come behind the news of the end.
   private func lost(_ connection: Connection) {
-    guard !connection.hasAccepted, !connection.isCounted else { return }
+    guard connection.inFlight == 0, !connection.hasAccepted, !connection.isCounted else { return }
     connection.isCounted = true
     backoff.failed(at: loop.now, using: &random)
   }
@@ -353,7 +360,7 @@ actor ConnectionPool {
 
   // MARK: Waiting
 
-  private func waitForRoom(until deadline: Moment) async -> ExchangeFailure? {
+  func waitForRoom(until deadline: Moment) async -> ExchangeFailure? {
     if isClosed { return ExchangeFailure(.draining, "The client is being shut down.") }
     if waiters.count >= configuration.maxWaiting {
       return ExchangeFailure(

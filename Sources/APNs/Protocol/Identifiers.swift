@@ -66,8 +66,13 @@ package struct ChannelID: Sendable, Hashable, CustomStringConvertible {
 
 /// A token that names an app, a start or an activity on one device. A secret: never logged.
 package struct DeviceToken: Sendable, Hashable, CustomStringConvertible {
+  /// The path of a push to this device: made once, since a fan-out needs it each time.
+  let path: String
+
   /// Lower-case hexadecimal.
-  package let text: String
+  package var text: String { String(path.dropFirst(Self.pathPrefix.utf8.count)) }
+
+  private static let pathPrefix = "/3/device/"
 
   /// - Returns: nil unless `text` is hexadecimal of whole bytes. Apple asks not to assume a length:
   ///   device tokens have 64 digits, push-to-start tokens were seen with 160; 8 to 512 are taken.
@@ -75,7 +80,7 @@ package struct DeviceToken: Sendable, Hashable, CustomStringConvertible {
     guard (8...512).contains(text.utf8.count), text.utf8.count % 2 == 0,
       text.utf8.allSatisfy({ $0.isHexadecimalDigit })
     else { return nil }
-    self.text = text.lowercased()
+    path = Self.pathPrefix + text.lowercased()
   }
 
   /// Enough to tell two apart, too little to send with.

@@ -33,6 +33,15 @@ package enum PushType: String, Sendable, CaseIterable {
     }
   }
 
+  /// The priorities that APNs takes for this type, the usual one first.
+  package var priorities: [PushPriority] {
+    switch self {
+    case .background: [.considerate]
+    case .liveActivity: [.immediate, .considerate]
+    default: [.immediate, .considerate, .idle]
+    }
+  }
+
   /// Most bytes of a payload, as Apple sets it; over it APNs answers 413.
   package var payloadLimitBytes: Int { self == .voip ? 5_120 : 4_096 }
 }

@@ -1,0 +1,130 @@
+package import Clocks
+import HTTP
+import Synchronization
+
+/// How long APNs may keep a push for a device that it cannot reach: the `apns-expiration` field.
+package enum PushExpiration: Sendable, Hashable {
+  /// One attempt, nothing is kept.
+  case attemptOnce
+  /// Kept and tried again until then; APNs cuts it to 30 days.
+  case until(UnixTime)
+  /// The field is left out: APNs keeps the push for 30 days.
+  case longest
+
+  var text: String? {
+    switch self {
+    case .attemptOnce: "0"
+    case .until(let time): String(time.wholeSeconds)
+    case .longest: nil
+    }
+  }
+}
+
+/// Why a push cannot be as it was asked for. The rule is Apple's.
+package enum PushRuleError: Error, Sendable, Equatable, CustomStringConvertible {
+  case priority(PushType, PushPriority)
+  case collapseIDTooLong(bytes: Int)
+  case unusableCollapseID
+  /// Pushes to devices under management have a certificate's UID as their topic, others have none
+  /// of their own.
+  case topic(PushType)
+  case unusableTopic
+  case unusableExpiration
+
+  package var description: String {
+    switch self {
+    case .priority(let type, let priority):
+      let allowed = type.priorities.map(\.text).joined(separator: " or ")
+      return "A push of type \(type.rawValue) has priority \(allowed), not \(priority.text)."
+    case .collapseIDTooLong(let bytes):
+      return "The collapse ID has \(bytes) bytes, \(bytes - PushOptions.collapseIDLimitBytes) over "
+        + "APNs' limit of \(PushOptions.collapseIDLimitBytes)."
+    case .unusableCollapseID:
+      return "A collapse ID must not be empty, and holds no control characters and no blanks at "
+        + "its ends."
+    case .topic(.mdm):
+      return "A push of type mdm needs its topic: the UID in the MDM push certificate."
+    case .topic(let type):
+      return "The topic of type \(type.rawValue) follows from the bundle ID; leave it out."
+    case .unusableTopic: return "The topic holds characters that no topic has."
+    case .unusableExpiration: return "An expiration lies in the past of 1970."
+    }
+  }
+}
+
+/// Everything about a push but its device and its payload; the same for a whole fan-out.
+///
+/// A value of this type can be sent: what Apple's rules exclude is refused when it is made.
+package struct PushOptions: Sendable, Hashable {
+  package static let collapseIDLimitBytes = 64
+
+  package let type: PushType
+  package let priority: PushPriority
+  package let expiration: PushExpiration
+  /// Later pushes with the same one replace what is displayed of earlier ones.
+  package let collapseID: String?
+  /// For ``PushType/mdm`` only.
+  let ownTopic: String?
+
+  /// - Parameters:
+  ///   - priority: nil for the type's usual one: 5 for ``PushType/background``, 10 for others.
+  ///   - collapseID: at most 64 bytes of UTF-8.
+  ///   - topic: for ``PushType/mdm``, and only for that.
+  package init(
+    _ type: PushType, priority: PushPriority? = nil, expiration: PushExpiration = .longest,
+    collapseID: String? = nil, topic: String? = nil
+  ) throws(PushRuleError) {
+    let priority = priority ?? type.priorities[0]
+    guard type.priorities.contains(priority) else { throw .priority(type, priority) }
+    guard (topic != nil) == (type == .mdm) else { throw .topic(type) }
+    if let topic {
+      guard !topic.isEmpty, topic.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+        throw .unusableTopic
+      }
+    }
+    if let collapseID { try Self.check(collapseID: collapseID) }
+    if case .until(let time) = expiration, time.wholeSeconds <= 0 { throw .unusableExpiration }
+    self.type = type
+    self.priority = priority
+    self.expiration = expiration
+    self.collapseID = collapseID
+    ownTopic = topic
+  }
+
+  private static func check(collapseID: String) throws(PushRuleError) {
+    let bytes = Array(collapseID.utf8)
+    guard bytes.count <= collapseIDLimitBytes else { throw .collapseIDTooLong(bytes: bytes.count) }
+    let isPlain = bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
+    guard isPlain, let first = bytes.first, let last = bytes.last, first != 0x20, last != 0x20
+    else { throw .unusableCollapseID }
+  }
+
+  func topic(of app: BundleID) -> String { ownTopic ?? app.text + type.topicSuffix }
+}
+
+/// The head of the pushes of one fan-out, laid out once for all of them.
+///
+/// Make one for each fan-out and give it to ``APNsClient/push(_:to:payload:deadline:)``; a push to
+/// another device then differs in its path alone. Works with the client that made it.
+package final class PushTemplate: Sendable {
+  package let options: PushOptions
+  let cached: CachedTemplate
+
+  init(_ options: PushOptions, app: BundleID, authority: String) {
+    self.options = options
+    var fields: HTTPFields = [
+      "apns-topic": options.topic(of: app), "apns-push-type": options.type.rawValue,
+      "apns-priority": options.priority.text,
+    ]
+    if let expiration = options.expiration.text { fields.append("apns-expiration", expiration) }
+    if let collapseID = options.collapseID { fields.append("apns-collapse-id", collapseID) }
+    let stable = fields
+    cached = CachedTemplate { authorization throws(ExchangeFailure) in
+      var fields = stable
+      fields.append("authorization", authorization)
+      return try RequestTemplate(
+        method: "POST", authority: authority, path: nil, fields: fields,
+        volatile: ["apns-id"])
+    }
+  }
+}

@@ -1,0 +1,137 @@
+import HTTP
+import Testing
+import Transport
+
+@testable import APNs
+
+private func token(_ number: Int) throws -> DeviceToken {
+  let digits = String(number, radix: 16)
+  return try #require(DeviceToken(String(repeating: "0", count: 64 - digits.count) + digits))
+}
+
+@Suite(.timeLimit(.minutes(1))) struct `Pushes to devices` {
+  @Test func `carry what Apple requires`() async throws {
+    try await withBench(try await .start()) { bench in
+      let options = try PushOptions(
+        .liveActivity, priority: .considerate, expiration: .attemptOnce, collapseID: "trip 1")
+      let template = bench.client.template(options)
+      let result = await bench.client.push(
+        template, to: try token(0xAB), payload: Array("{}".utf8))
+      guard case .accepted(let id, let uniqueID) = result else {
+        Issue.record("\(result)")
+        return
+      }
+      let request = try #require(await bench.server.requests().first?.request)
+      #expect(request.path == "/3/device/" + (try token(0xAB).text))
+      #expect(request.fields["apns-topic"] == "com.example.trains.push-type.liveactivity")
+      #expect(request.fields["apns-push-type"] == "liveactivity")
+      #expect(request.fields["apns-priority"] == "5")
+      #expect(request.fields["apns-expiration"] == "0")
+      #expect(request.fields["apns-collapse-id"] == "trip 1")
+      #expect(request.fields["apns-id"] == id)
+      #expect(request.fields["authorization"]?.hasPrefix("bearer ey") == true)
+      #expect(uniqueID == "u-1")
+      let names = request.fields.map(\.name)
+      #expect(Set(names).count == names.count)
+    }
+  }
+
+  @Test func `over the limit are not sent`() async throws {
+    try await withBench(try await .start()) { bench in
+      let template = bench.client.template(try PushOptions(.alert))
+      let result = await bench.client.push(
+        template, to: try token(1), payload: [UInt8](repeating: 32, count: 4_097))
+      guard case .notSent(.payload(.tooLarge(4_097, 4_096))) = result else {
+        Issue.record("\(result)")
+        return
+      }
+      #expect(await bench.server.requests().isEmpty)
+    }
+  }
+
+  @Test func `of a batch have each its own answer, in order`() async throws {
+    let server = try await ScriptedAPNs.start { seen, _ in
+      seen.request.path.hasSuffix("7") ? ScriptedAPNs.refusal(410, "Unregistered") : .accept
+    }
+    try await withBench(server) { bench in
+      let template = bench.client.template(try PushOptions(.alert))
+      let tokens = try (0..<5_000).map { try token($0) }
+      let results = await bench.client.push(template, to: tokens, payload: Array("{}".utf8))
+      #expect(results.count == 5_000)
+      let expected = tokens.map { $0.text.hasSuffix("7") }
+      #expect(results.map { $0.refusal?.reason == .unregistered } == expected)
+      #expect(results.map(\.isAccepted) == expected.map { !$0 })
+      let paths = await server.requests().map(\.request.path)
+      #expect(paths.count == 5_000)
+      #expect(Set(paths).count == 5_000)
+    }
+  }
+
+  @Test func `of a batch go again after an expired token`() async throws {
+    let server = try await ScriptedAPNs.start(raisesLimitTo: nil) { [first = FirstSeen()] seen, _ in
+      first.isFirst(seen.authorization)
+        ? ScriptedAPNs.refusal(403, "ExpiredProviderToken") : .accept
+    }
+    try await withBench(server) { bench in
+      let template = bench.client.template(try PushOptions(.alert))
+      let tokens = try (0..<300).map { try token($0) }
+      let results = await bench.client.push(template, to: tokens, payload: Array("{}".utf8))
+      #expect(results.map(\.isAccepted) == tokens.map { _ in true })
+      #expect(bench.credentials.signedCount == 2)
+    }
+  }
+
+  @Test func `of a batch survive connections that go away`() async throws {
+    let server = try await ScriptedAPNs.start(raisesLimitTo: nil) { seen, _ in
+      switch seen.stream {
+      case ...999: .accept
+      case 1_001: .goAway(last: 999, reason: "Shutdown")
+      default: .silence
+      }
+    }
+    try await withBench(server) { bench in
+      let template = bench.client.template(try PushOptions(.alert))
+      let tokens = try (0..<6_000).map { try token($0) }
+      let results = await bench.client.push(template, to: tokens, payload: Array("{}".utf8))
+      #expect(results.filter(\.isAccepted).count == 6_000)
+      let accepted = await server.requests().filter { $0.stream < 1_000 }.map(\.request.path)
+      #expect(accepted.count == 6_000)
+      #expect(Set(accepted).count == 6_000)
+    }
+  }
+
+  @Test func `do not share a connection with broadcasts`() async throws {
+    let server = try await ScriptedAPNs.start(raisesLimitTo: nil)
+    try await withBench(server) { bench in
+      try await bench.expectAccepted()
+      let template = bench.client.template(try PushOptions(.alert))
+      _ = await bench.client.push(template, to: try token(1), payload: Array("{}".utf8))
+      #expect(await server.requests().map(\.connection) == [0, 1])
+    }
+  }
+
+  @Test func `of a batch that is late are not sent, or unknown, but answered`() async throws {
+    let server = try await ScriptedAPNs.start(raisesLimitTo: 10) { _, count in
+      count == 1 ? .accept : .silence
+    }
+    try await withBench(server) { bench in
+      let template = bench.client.template(try PushOptions(.alert))
+      let first = await bench.client.push(template, to: try token(0), payload: Array("{}".utf8))
+      #expect(first.isAccepted)
+      let tokens = try (0..<100).map { try token($0) }
+      let results = await bench.client.push(
+        template, to: tokens, payload: Array("{}".utf8), deadline: .seconds(1))
+      #expect(results.count == 100)
+      #expect(results.filter(\.isUnknown).count >= 1)
+      #expect(results.filter(\.isNotSent).count >= 50)
+      #expect(results.filter(\.isAccepted).isEmpty)
+    }
+  }
+}
+
+extension PushResult {
+  var isAccepted: Bool { if case .accepted = self { true } else { false } }
+  var isNotSent: Bool { if case .notSent = self { true } else { false } }
+  var isUnknown: Bool { if case .unknown = self { true } else { false } }
+  var refusal: APNsRefusal? { if case .refused(let refusal) = self { refusal } else { nil } }
+}
