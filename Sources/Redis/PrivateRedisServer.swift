@@ -176,10 +176,12 @@ package actor PrivateRedisServer {
   }
 
   private static func arguments(_ options: Options) -> [String] {
+    // The server enters its folder before it opens anything, so names in it are relative to that:
+    // our own path of the folder may be relative to where we are.
     var arguments = [
-      "--port", String(options.port ?? 0), "--bind", "127.0.0.1",
-      "--unixsocket", options.socketPath, "--unixsocketperm", "600",
-      "--dir", options.folder, "--pidfile", options.folder + "/" + Folder.processIDFile,
+      "--dir", options.folder, "--port", String(options.port ?? 0), "--bind", "127.0.0.1",
+      "--unixsocket", Options.socketName, "--unixsocketperm", "600",
+      "--pidfile", Folder.processIDFile,
       "--daemonize", "no", "--loglevel", "notice", "--maxmemory-policy", "noeviction",
       "--save", "",
     ]
@@ -200,7 +202,9 @@ package actor PrivateRedisServer {
 }
 
 extension PrivateRedisServer.Options {
-  package var socketPath: String { folder + "/redis.sock" }
+  fileprivate static let socketName = "redis.sock"
+
+  package var socketPath: String { folder + "/" + Self.socketName }
   package var logPath: String { folder + "/redis.log" }
 }
 

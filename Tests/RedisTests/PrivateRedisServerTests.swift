@@ -30,6 +30,22 @@ import Transport
     Folder.remove(String(options.folder.dropLast("/deep/data".count)))
   }
 
+  @Test func `takes a folder that is named from where we are`() async throws {
+    let folder = try Folder.makeTemporary()
+    defer { Folder.remove(folder) }
+    let here = try #require(getcwd(nil, 0))
+    defer { free(here) }
+    let depth = String(cString: here).split(separator: "/").count
+    let relative = String(repeating: "../", count: depth) + folder.dropFirst()
+    let options = PrivateRedisServer.Options(folder: relative + "/data")
+    let server = try await PrivateRedisServer.start(options, on: loop)
+    let client = RedisClient(configuration: server.configuration, loop: loop)
+    #expect(try await client.call(RedisCommand("PING")) == .simple("PONG"))
+    await client.close()
+    await server.stop()
+    #expect(access(folder + "/data/redis.log", F_OK) == 0)
+  }
+
   @Test func `waits for an earlier one that is still writing its data`() async throws {
     let options = PrivateRedisServer.Options(folder: try Folder.makeTemporary())
     defer { Folder.remove(options.folder) }
