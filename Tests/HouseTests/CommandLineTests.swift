@@ -124,7 +124,7 @@ import Testing
     for command in CommandLineInterface.commands {
       let text = HelpText(style: Style(coloured: false)).help(of: command.help)
       for line in text.split(separator: "\n") {
-        #expect(line.count <= 84, "\(command.help.name): \(line)")
+        #expect(line.count <= 80, "\(command.help.name): \(line)")
       }
       #expect(text.contains("\nExample"))
       #expect(text.hasSuffix("\n"))

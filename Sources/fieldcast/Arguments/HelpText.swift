@@ -28,7 +28,8 @@ struct HelpText {
   }
 
   func help(of command: CommandHelp) -> String {
-    var sections = [command.summary + ".", command.discussion]
+    let discussion = Self.wrapped(command.discussion, columns: Self.columns)
+    var sections = [command.summary + ".", discussion.joined(separator: "\n")]
     sections.append(style.heading("Usage") + "\n  " + usage(of: command))
     if !command.positionals.isEmpty {
       sections.append(
@@ -43,7 +44,7 @@ struct HelpText {
       style.heading("Exit status") + "\n"
         + table(
           statuses.sorted { $0.rawValue < $1.rawValue }.map { ("\($0.rawValue)", $0.meaning) }))
-    let examples = command.examples.map { "  " + $0 }.joined(separator: "\n")
+    let examples = command.examples.map(Self.shellLines).joined(separator: "\n")
     sections.append(
       style.heading(command.examples.count == 1 ? "Example" : "Examples") + "\n" + examples)
     return sections.filter { !$0.isEmpty }.joined(separator: "\n\n") + "\n"
@@ -86,9 +87,14 @@ struct HelpText {
     return lines.joined(separator: "\n")
   }
 
+  /// A command line as one may paste it, broken behind whole words where it is too long.
+  private static func shellLines(_ example: String) -> String {
+    "  " + wrapped(example, columns: columns - 6).joined(separator: " \\\n    ")
+  }
+
   private static func wrapped(_ text: String, columns: Int) -> [String] {
     var lines: [String] = [""]
-    for word in text.split(separator: " ") {
+    for word in text.split(whereSeparator: \.isWhitespace) {
       let last = lines[lines.count - 1]
       if last.isEmpty {
         lines[lines.count - 1] = String(word)
