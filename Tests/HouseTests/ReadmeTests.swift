@@ -8,7 +8,8 @@ import Testing
   private func commandLines() throws -> [[String]] {
     var isCode = false
     var found: [[String]] = []
-    for line in try House.lines(of: "README.md") {
+    let text = try House.text(of: "README.md").replacing("\\\n", with: " ")
+    for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
       if line.hasPrefix("```") {
         isCode.toggle()
         continue
