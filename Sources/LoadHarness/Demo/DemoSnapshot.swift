@@ -22,6 +22,7 @@ package struct DemoSnapshot: Sendable {
   package var phones = 0
   /// Phones that show the newest state.
   package var convergedPhones = 0
+  /// Not shown while its capacity is 0.
   package var budget = Budget()
   package var card: LockScreenCard
   /// The newest last; the view shows as many as it has room for.

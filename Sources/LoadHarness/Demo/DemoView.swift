@@ -9,7 +9,8 @@ package struct DemoView: Sendable {
 
   // MARK: On a terminal
 
-  /// The whole picture; always the same number of lines, so that it can be drawn over the last one.
+  /// The whole picture; the same number of lines for all snapshots of one demo, so that each can be
+  /// drawn over the last one.
   package func lines(_ snapshot: DemoSnapshot) -> [String] {
     header(snapshot) + [""] + figures(snapshot) + [""]
       + sideBySide(snapshot.card.drawn(ink: ink), events(snapshot))
@@ -55,7 +56,7 @@ package struct DemoView: Sendable {
     let doors = snapshot.doors
     let broadcasts = snapshot.broadcasts
     let allConverged = snapshot.convergedPhones == snapshot.phones
-    return [
+    var lines = [
       figure(
         "captures",
         "\(Text.grouped(snapshot.captures)) of \(Text.grouped(snapshot.capturesInTrace))",
@@ -68,13 +69,17 @@ package struct DemoView: Sendable {
         "conflation", Text.fixed(snapshot.conflation, decimals: 2), "captures in each broadcast"),
       figure(
         "staleness", Text.fixed(snapshot.meanStalenessNotes, decimals: 2),
-        "notes behind on average, the longest wait "
+        "notes behind on average, longest wait "
           + Text.span(seconds: snapshot.maxWaitSeconds)),
       figure(
         "phones", "\(Text.grouped(snapshot.convergedPhones)) of \(Text.grouped(snapshot.phones))",
         "show the newest state", colour: allConverged ? .green : .yellow),
-      figure("budget", gauge(snapshot.budget), budget(snapshot.budget)),
     ]
+    // Who plays the demo from outside does not know the bucket.
+    if snapshot.budget.capacity > 0 {
+      lines.append(figure("budget", gauge(snapshot.budget), budget(snapshot.budget)))
+    }
+    return lines
   }
 
   private func figure(
@@ -86,7 +91,6 @@ package struct DemoView: Sendable {
   }
 
   private func gauge(_ budget: DemoSnapshot.Budget) -> String {
-    guard budget.capacity > 0 else { return "" }
     let share = min(max(budget.tokens / budget.capacity, 0), 1)
     let filled = Int((share * 12).rounded())
     return String(repeating: "█", count: filled) + String(repeating: "░", count: 12 - filled)
@@ -100,7 +104,9 @@ package struct DemoView: Sendable {
 
   private func events(_ snapshot: DemoSnapshot) -> [String] {
     let columns = Self.columns - LockScreenCard.columns - 2
-    let shown = snapshot.events.suffix(LockScreenCard.lines - 1)
+    // What came from several sources is told in order of its own time, not of its arrival.
+    let inOrder = snapshot.events.sorted { $0.atSeconds < $1.atSeconds }
+    let shown = inOrder.suffix(LockScreenCard.lines - 1)
     return [ink(.faint, "what happened")]
       + shown.map { event in
         let time = Text.fitted(Text.clock(seconds: event.atSeconds), columns: 9)

@@ -42,6 +42,8 @@ package actor GroupReplay {
   private var channelID = ""
   private var knownBroadcasts = 0
   private var convergedAtEnd = 0
+  /// When the newest broadcast went out.
+  private var shownSince: UnixTime?
 
   /// - Parameter show: called with a new picture several times a second, on the loop.
   package init(
@@ -209,10 +211,11 @@ package actor GroupReplay {
     }
     let carried = notes - ledger.notesShown
     ledger.broadcast(at: broadcast.at, notes: notes, priority: broadcast.priority)
-    let what = broadcast.isEnd ? "end" : "broadcast"
+    shownSince = broadcast.at
+    let what = broadcast.isEnd ? "end, priority" : "priority"
     note(
       broadcast.isEnd ? .trip : broadcast.priority == 10 ? .broadcast : .tail,
-      "\(what), priority \(broadcast.priority): \(notes) notes, \(max(0, carried)) of them new",
+      "\(what) \(broadcast.priority): \(notes) notes, \(max(0, carried)) new",
       at: broadcast.at)
   }
 
@@ -220,6 +223,7 @@ package actor GroupReplay {
     let seconds = now.wholeSeconds % 86_400
     let minute = seconds / 60 % 60
     snapshot.card.clock = "\(seconds / 3_600):\(minute < 10 ? "0" : "")\(minute)"
+    snapshot.card.ageSeconds = shownSince.map { (now - $0).inSeconds }
     guard let text = look.contentState else { return }
     snapshot.card.notesCaptured = Self.notes(in: text) ?? 0
     snapshot.card.lastPlace = Self.parse(text)?["lastPlaceName"]?.string

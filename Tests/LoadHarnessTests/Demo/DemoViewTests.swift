@@ -51,7 +51,7 @@ import Testing
         captures    143 of 238      REST 48 · pub/sub 48 · stream 47
         broadcasts  61              priority 10: 38 · priority 5: 23
         conflation  2.34            captures in each broadcast
-        staleness   0.84            notes behind on average, the longest wait 58 s
+        staleness   0.84            notes behind on average, longest wait 58 s
         phones      40 of 40        show the newest state
         budget      ███████░░░░░    6.2 of 10 priority-10 broadcasts left
 
@@ -90,7 +90,8 @@ import Testing
     empty.events = []
     for state in [wild, empty] {
       let lines = DemoView(coloured: false).lines(state)
-      #expect(lines.count == DemoView(coloured: false).lines(snapshot()).count)
+      let unknown = state.budget.capacity == 0 ? 1 : 0
+      #expect(lines.count == DemoView(coloured: false).lines(snapshot()).count - unknown)
       for line in lines { #expect(Text.width(of: line) <= DemoView.columns, "\(line)") }
     }
   }
