@@ -90,8 +90,8 @@ extension TripStore {
     return outcomes
   }
 
-  /// So many triggers keep a script at about a millisecond, in which Redis does nothing else.
-  private static let mostTriggersAtOnce = 500
+  /// So many triggers keep a script to a few milliseconds, in which Redis does nothing else.
+  private static let mostTriggersAtOnce = 200
 
   private func appending(
     _ triggers: [NewTrigger], to partition: Partition, at now: UnixTime, logLimit: Int
