@@ -5,6 +5,7 @@ internal import TripStore
 /// The paths of the REST interface, and what answers each.
 struct Routes: Sendable {
   let api: TripAPI
+  let channels: ChannelAPI
   let readiness: Readiness
 
   /// A whole batch of triggers may come at once; everything else is small.
@@ -18,6 +19,7 @@ struct Routes: Sendable {
       return response
     }
     addTrips(to: &router)
+    addChannels(to: &router)
     addHealth(to: &router)
     return router
   }
@@ -45,6 +47,14 @@ struct Routes: Sendable {
     }
     router.on("POST", "/v1/trips/{trip}/end", bodyLimit: Self.smallBody) {
       .response(await api.endTrip($0.request, trip: $0["trip"]))
+    }
+  }
+
+  private func addChannels(to router: inout Router) {
+    let channels = channels
+    router.on("GET", "/v1/channels") { _ in .response(await channels.usage()) }
+    router.on("POST", "/v1/channels/reconcile", bodyLimit: Self.smallBody) {
+      .response(await channels.reconcile($0.request))
     }
   }
 

@@ -72,15 +72,23 @@ package actor Service {
   package func run() async {
     isRunning = true
     await withTaskGroup(of: Void.self) { group in
+      group.addTask { await self.parts.reconcileRegularly() }
+      await runUntilDrained()
+      group.cancelAll()
+    }
+    isRunning = false
+    ended?.resume()
+    ended = nil
+  }
+
+  private func runUntilDrained() async {
+    await withTaskGroup(of: Void.self) { group in
       group.addTask { await self.parts.owner.run() }
       group.addTask { await self.parts.leases.run() }
       group.addTask { await self.parts.pubSub.run() }
       group.addTask { await self.parts.stream.run() }
       await group.waitForAll()
     }
-    isRunning = false
-    ended?.resume()
-    ended = nil
   }
 
   /// Ends in order, from the doors to the connections: nothing new comes in, what is under way is

@@ -14,6 +14,7 @@ struct ServiceParts: Sendable {
   let watcher: LogWatcher
   let clients: [APNsClient]
   let channels: ChannelManager
+  let reconciler: ChannelReconciler
   let owner: Owner
   let leases: LeaseKeeper
   let intake: TriggerIntake
@@ -22,6 +23,7 @@ struct ServiceParts: Sendable {
   let reader: StreamGroupReader
   let stream: StreamDoor
   let api: TripAPI
+  let clock: ServiceClock
   let loop: EventLoop
   let log: ServiceLog
 
@@ -142,10 +144,13 @@ struct ServiceParts: Sendable {
     await leases.keep()
     return ServiceParts(
       redis: redis, ownRedis: ownRedis, store: store, watcher: watcher,
-      clients: gateways.values.map(\.client), channels: channels, owner: owner, leases: leases,
+      clients: gateways.values.map(\.client), channels: channels,
+      reconciler: ChannelReconciler(store: store, gateways: gateways, clock: clock, log: log),
+      owner: owner, leases: leases,
       intake: intake, subscriber: subscriber,
       pubSub: PubSubDoor(door: door("pubsub"), subscriber: subscriber), reader: reader,
-      stream: StreamDoor(door: door("stream"), reader: reader), api: api, loop: loop, log: log)
+      stream: StreamDoor(door: door("stream"), reader: reader), api: api, clock: clock, loop: loop,
+      log: log)
   }
 
   private static func makeGateways(
@@ -172,12 +177,32 @@ struct ServiceParts: Sendable {
   // MARK: Serving
 
   func serve(at endpoint: Endpoint) async throws(SystemError) -> HTTPServer {
-    let router = Routes(api: api, readiness: Readiness(store: store, clients: clients)).router
+    let router = Routes(
+      api: api, channels: ChannelAPI(api: api, reconciler: reconciler),
+      readiness: Readiness(store: store, clients: clients)
+    ).router
     var configuration = HTTPServerConfiguration()
     configuration.bodyLimit = { router.bodyLimit(for: $0) }
     configuration.refusal = { ProblemDocument(status: $0, detail: $1).response }
     return try await HTTPServer.start(on: endpoint, configuration: configuration, loop: loop) {
       await router.handle($0, $1)
+    }
+  }
+
+  /// Compares the channels of all apps with Apple's lists now and every ten minutes of service
+  /// time, on the node that owns the first partition.
+  func reconcileRegularly() async {
+    var seen: [AppID: Set<FieldTrips.ChannelID>] = [:]
+    while !Task.isCancelled {
+      let ownsFirst = await owner.ownerships.contains { $0.partition.number == 0 }
+      for app in api.settings.apps where ownsFirst {
+        do {
+          seen[app] = try await reconciler.reconcile(app, previous: seen[app]).seen
+        } catch {
+          log.warning("the channels cannot be reconciled now", ["reason": "\(error)"])
+        }
+      }
+      guard (try? await loop.sleep(for: clock.real(.seconds(600)))) != nil else { return }
     }
   }
 

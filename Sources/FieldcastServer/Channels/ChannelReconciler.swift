@@ -1,0 +1,84 @@
+internal import Clocks
+internal import FieldTrips
+internal import JSON
+internal import Transport
+internal import TripStore
+
+/// Holds Apple's list of an app's channels against the books, and settles what is certain: creations
+/// of which nothing came, and channels that are gone.
+///
+/// What nobody knows is reported, and deleted only when somebody asks for it by its ID: another
+/// service may share the app.
+struct ChannelReconciler: Sendable {
+  let store: TripStore
+  let gateways: [AppID: AppGateway]
+  let clock: ServiceClock
+  let log: ServiceLog
+
+  /// Why an app's channels could not be compared.
+  struct Failure: Error {
+    let reason: String
+  }
+
+  /// Compares one app's channels and settles what is certain.
+  ///
+  /// - Parameter previous: what the last comparison saw; nil for the first.
+  func reconcile(
+    _ app: AppID, previous: Set<ChannelID>?
+  ) async throws -> Reconciliation {
+    guard let gateway = gateways[app] else { throw Failure(reason: "\(app) is not configured.") }
+    let askedAt = clock.wall
+    let listed: [ChannelID]
+    switch await gateway.listChannels() {
+    case .success(let channels): listed = channels
+    case .failure(let failure): throw Failure(reason: failure.reason)
+    }
+    // In this order nothing is missed that was created meanwhile.
+    let intents = try await store.channelIntents(of: app)
+    let known = try await store.channels(of: app).map(\.channel)
+    let result = Reconciliation(
+      listing: ChannelListing(askedAt: askedAt, channels: Set(listed)), known: known,
+      intents: intents, previous: previous, foreign: try await store.foreignChannels(of: app))
+    try await settle(result, of: app)
+    report(result, of: app)
+    return result
+  }
+
+  /// Deletes channels that a person named, as far as they are in nobody's books.
+  ///
+  /// - Returns: those that are gone now.
+  func deleteOrphans(_ channels: Set<ChannelID>, of app: AppID) async throws -> [ChannelID] {
+    guard let gateway = gateways[app] else { throw Failure(reason: "\(app) is not configured.") }
+    let known = Set(try await store.channels(of: app).map(\.id))
+    var deleted: [ChannelID] = []
+    for channel in channels.subtracting(known).sorted() {
+      if case .deleted = await gateway.deleteChannel(channel) { deleted.append(channel) }
+    }
+    return deleted
+  }
+
+  private func settle(_ result: Reconciliation, of app: AppID) async throws {
+    for resolved in result.resolved where resolved.outcome == .neverCreated {
+      try await store.creationRefused(resolved.intent.requestID, of: app)
+    }
+    for channel in result.alreadyDeleted { try await store.channelDeleted(channel.id, of: app) }
+  }
+
+  private func report(_ result: Reconciliation, of app: AppID) {
+    if !result.suspects.isEmpty {
+      log.warning(
+        "channels at APNs that are probably ours, from creations whose answer was lost",
+        ["app": "\(app)", "count": "\(result.suspects.count)"])
+    }
+    if !result.orphans.isEmpty {
+      log.info(
+        "channels at APNs that are in nobody's books",
+        ["app": "\(app)", "count": "\(result.orphans.count)"])
+    }
+    if !result.lost.isEmpty {
+      log.warning(
+        "channels in the books that APNs does not know",
+        ["app": "\(app)", "count": "\(result.lost.count)"])
+    }
+  }
+}
