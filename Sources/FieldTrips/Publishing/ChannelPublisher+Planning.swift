@@ -49,7 +49,7 @@ extension ChannelPublisher {
   }
 
   private func ordinaryDue(at now: Moment) -> Moment {
-    let gapSeconds = gap.typicalSeconds ?? bucket.refillInterval.inSeconds
+    let gapSeconds = gap.typicalSeconds(policy.gap) ?? bucket.refillInterval.inSeconds
     let due = policy.rule.due(
       DueRule.Situation(backlog: backlog, gapSeconds: gapSeconds, bucket: bucket))
     return min(due, bucket.full, backlog.oldest + bucket.refillInterval.scaled(by: policy.maxWait))

@@ -141,10 +141,7 @@ package struct ChannelPublisher: Sendable {
   package mutating func changed(to revision: Revision, at now: Moment, isSignificant: Bool) {
     let changes = max(0, Int(revision.number - self.revision.number))
     guard changes > 0 else { return }
-    // Changes of one batch are no gaps apart; beyond a few dozen they teach the estimate nothing.
-    for _ in 0..<min(changes, 32) {
-      gap.observe(at: now, smoothing: policy.gapSmoothing, floor: policy.gapFloor)
-    }
+    gap.observe(changes, at: now, policy.gap)
     self.revision = revision
     // A request in flight may have read this very state already.
     let waiting = min(changes, Int(revision.number - coveredRevision.number))

@@ -2,29 +2,44 @@ package import Clocks
 
 /// When a waiting change is worth a token.
 ///
-/// Waiting on costs note-seconds: the `n` notes that wait would wait for about another gap, and
-/// `quiet`, the time since the newest, says that the burst is over. A token costs its refill
-/// interval τ, the less the fuller the bucket:
+/// Waiting on costs note-seconds: the `n` notes that wait will wait for about another gap, or for
+/// longer, should the quiet since the newest one mean that the burst is over. A token costs its
+/// refill interval τ, the less the fuller the bucket:
 ///
-///     n × (gapFactor × gap + quiet)  ≥  price × τ × (1 − fill)
+///     n × (gapFactor × gap + quietFactor × quiet)  ≥  price × τ × (1 − fill)
 ///
-/// Both sides are linear in time, so the moment at which they meet has a closed form: a weighted
-/// mean of "when the bucket is full" and "the newest note, less two gaps".
+/// Both sides are linear in time, so the moment at which they meet has a closed form.
 package struct DueRule: Sendable, Equatable {
-  /// Gaps that the notes will probably wait on, 0...20. Plateau from 1 to 3.
-  package var gapFactor = 2.0
-  /// Note-seconds, in refill intervals, that a token of an empty bucket is worth, 0.1...50.
-  /// Plateau from 2 to 6.
-  package var price = 3.0
+  /// Gaps that the notes will probably wait on, 0.1...20.
+  package var gapFactor: Double
+  /// How much the quiet adds to that, 0...10.
+  package var quietFactor: Double
+  /// What a token of an empty bucket is worth, in refill intervals, 0.1...50.
+  package var price: Double
 
-  package static let standard = DueRule.weightedMean
-  package static let weightedMean = DueRule()
+  /// `n × gap ≥ 1.25 × τ × (1 − fill)`: broadcast when the notes that wait make up as much of the
+  /// trip as the tokens that are gone.
+  ///
+  /// That the quiet plays no part is a finding, not an omission. On seven traces of field events,
+  /// and on eight variations of each, every search for better factors took it out, while a better
+  /// gap estimate paid: what tells the next gap is the rate of the last minutes, not of the last
+  /// seconds. The loss is flat around these factors (within 2 % for a price from 1 to 1.5).
+  package static let standard = DueRule(gapFactor: 1, quietFactor: 0, price: 1.25)
 
-  package init() {}
+  /// `n × (2 gap + quiet) ≥ 3 τ (1 − fill)`: the rule by which others are judged. Needs no more
+  /// than a fast geometric mean of the gaps.
+  package static let reference = DueRule(gapFactor: 2, quietFactor: 1, price: 3)
+
+  package init(gapFactor: Double, quietFactor: Double, price: Double) {
+    self.gapFactor = gapFactor
+    self.quietFactor = quietFactor
+    self.price = price
+  }
 
   func validate() throws(PolicyError) {
-    try PolicyError.check("gapFactor", gapFactor, 0...20, "gaps")
-    try PolicyError.check("price", price, 0.1...50, "refill intervals")
+    try PolicyError.check("rule.gapFactor", gapFactor, 0.1...20, "gaps")
+    try PolicyError.check("rule.quietFactor", quietFactor, 0...10, "(a factor)")
+    try PolicyError.check("rule.price", price, 0.1...50, "refill intervals")
   }
 
   /// What the rule looks at.
@@ -45,11 +60,15 @@ package struct DueRule: Sendable, Equatable {
   /// longest wait nor at whether a token is there.
   package func due(_ situation: Situation) -> Moment {
     let (backlog, bucket) = (situation.backlog, situation.bucket)
-    let weight = price / Double(bucket.capacity)
+    // The price falls by this much each second, since 1 − fill = (full − t) / (capacity × τ).
+    let fall = price / Double(bucket.capacity)
     let notes = Double(backlog.count)
     // Counted from the newest note, so that the doubles stay small and exact to a nanosecond.
     let full = (bucket.full - backlog.newest).inSeconds
-    let seconds = (weight * full - notes * gapFactor * situation.gapSeconds) / (weight + notes)
-    return backlog.newest + .nanoseconds(Int64((seconds * 1e9).rounded(.up)))
+    let gain = notes * gapFactor * situation.gapSeconds
+    let seconds = (fall * full - gain) / (fall + notes * quietFactor)
+    // Thirty years either way are as good as any time, and no overflow.
+    let bounded = min(max(seconds, -1e9), 1e9)
+    return backlog.newest + .nanoseconds(Int64((bounded * 1e9).rounded(.up)))
   }
 }

@@ -19,8 +19,7 @@ extension PublishingPolicy {
     try PolicyError.check("overdraft", overdraft, 0...100, "broadcasts")
     try rule.validate()
     try PolicyError.check("maxWait", maxWait, 1...100, "refill intervals")
-    try PolicyError.check("gapSmoothing", gapSmoothing, 0.001...1, "(a share)")
-    try PolicyError.check("gapFloor", gapFloor, .milliseconds(1) ... .seconds(60))
+    try gap.validate()
     try PolicyError.check("tailGap", tailGap, .seconds(1) ... .seconds(3_600))
     try PolicyError.check("tailSkip", tailSkip, .zero ... .seconds(3_600))
     try PolicyError.check("tailPause", tailPause, .seconds(1) ... .seconds(86_400))
@@ -45,7 +44,7 @@ extension PublishingPolicy {
 }
 
 extension PolicyError {
-  fileprivate static func check(
+  static func check(
     _ setting: String, _ value: Duration, _ range: ClosedRange<Duration>
   ) throws(PolicyError) {
     guard !range.contains(value) else { return }

@@ -24,10 +24,8 @@ package struct PublishingPolicy: Sendable, Equatable {
   /// The longest wait of an ordinary change, in refill intervals, 1...100. Less than 1 could not
   /// always be paid; more gains under 1 %.
   package var maxWait: Double = 1
-  /// Weight of the newest gap in the typical gap, above 0 and up to 1.
-  package var gapSmoothing = 0.1
-  /// Gaps shorter than this count as this long, 1 ms...1 min: one capture in two photos is no rate.
-  package var gapFloor = Duration.milliseconds(500)
+  /// How the typical gap is learned.
+  package var gap = GapEstimate.Settings()
 
   // MARK: The tail
 
@@ -86,6 +84,15 @@ package struct PublishingPolicy: Sendable, Equatable {
     policy.budgetPerHour = 120
     return policy
   }()
+
+  /// The same settings under the reference rule, which replays compare with.
+  package var withReferenceRule: PublishingPolicy {
+    var policy = self
+    policy.rule = .reference
+    policy.gap.smoothing = 0.1
+    policy.gap.window = nil
+    return policy
+  }
 
   // MARK: Derived
 

@@ -17,13 +17,13 @@ import Testing
     let backlog = Backlog(dice.roll(1...40), oldest: oldest, newest: newest, isUrgent: false)
     let gap = dice.fraction() * 40 + 0.5
     let situation = DueRule.Situation(backlog: backlog, gapSeconds: gap, bucket: bucket)
-    let rule = DueRule.weightedMean
+    let rule = seed % 2 == 0 ? DueRule.standard : .reference
 
     func holds(_ moment: Moment) -> Bool {
       let quiet = (moment - newest).inSeconds
       // Not clamped: where the bucket is full before, the publisher sends anyway.
       let fill = (moment - bucket.anchor).inSeconds / (refill * Double(capacity))
-      return Double(backlog.count) * (rule.gapFactor * gap + quiet)
+      return Double(backlog.count) * (rule.gapFactor * gap + rule.quietFactor * quiet)
         >= rule.price * refill * (1 - fill)
     }
     var (low, high) = (newest - .seconds(100_000), newest + .seconds(100_000))
@@ -55,25 +55,33 @@ import Testing
 }
 
 @Suite struct `A gap estimate` {
-  @Test func `is the mean gap of evenly random traffic`() throws {
+  @Test(arguments: [nil, .seconds(3_000)] as [Duration?])
+  func `is the mean gap of evenly random traffic`(_ window: Duration?) throws {
     var dice = PolicyDice(seed: 11)
     var (estimate, now, sum) = (GapEstimate(), Moment.origin, 0.0)
+    var settings = GapEstimate.Settings()
+    settings.smoothing = 0.001
+    settings.floor = .milliseconds(1)
+    settings.window = window
     for count in 1...20_000 {
       // Inversion by a uniform draw: exponential gaps of mean 10 s.
       let gap = dice.exponential() * 10
       now += .nanoseconds(Int64(gap * 1e9))
-      estimate.observe(at: now, smoothing: 0.001, floor: .milliseconds(1))
-      if count > 10_000 { sum += try #require(estimate.typicalSeconds) / 10_000 }
+      estimate.observe(1, at: now, settings)
+      if count > 10_000 { sum += try #require(estimate.typicalSeconds(settings)) / 10_000 }
     }
     #expect(abs(sum - 10) < 0.5)
   }
 
   @Test func `knows nothing before the second change, and floors equal times`() throws {
     var estimate = GapEstimate()
-    estimate.observe(at: .origin, smoothing: 0.1, floor: .milliseconds(500))
-    #expect(estimate.typicalSeconds == nil)
-    estimate.observe(at: .origin, smoothing: 0.1, floor: .milliseconds(500))
-    #expect(abs(try #require(estimate.typicalSeconds) - 0.5 / 0.561_459_483_566_885) < 1e-12)
+    var settings = GapEstimate.Settings()
+    settings.window = nil
+    estimate.observe(1, at: .origin, settings)
+    #expect(estimate.typicalSeconds(settings) == nil)
+    estimate.observe(1, at: .origin, settings)
+    let gap = try #require(estimate.typicalSeconds(settings))
+    #expect(abs(gap - 0.5 / 0.561_459_483_566_885) < 1e-12)
   }
 }
 

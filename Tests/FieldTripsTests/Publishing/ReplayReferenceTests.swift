@@ -26,6 +26,11 @@ struct ReferenceRow: Sendable, CustomTestStringConvertible {
 
   var refillSeconds: Int { 3_600 / budget }
   var capacity: Int { budget / 6 }
+  var policy: PublishingPolicy {
+    var policy = PublishingPolicy()
+    policy.budgetPerHour = Double(budget)
+    return policy
+  }
   var testDescription: String { "\(trace) at \(budget) an hour" }
 
   init(
@@ -77,10 +82,8 @@ struct `The replay over the capture traces` {
   @Test(arguments: ReferenceRow.all)
   func `finds the reference values`(_ row: ReferenceRow) throws {
     let trip = try TraceFolder.trip(row.trace)
-    var policy = PublishingPolicy()
-    policy.budgetPerHour = Double(row.budget)
-    let rule = ReplayMetrics(
-      trip, broadcasts: PolicyReplay.broadcasts(of: .rule(policy), over: trip))
+    let reference = PolicyReplay.Policy.rule(row.policy.withReferenceRule)
+    let rule = ReplayMetrics(trip, broadcasts: PolicyReplay.broadcasts(of: reference, over: trip))
     #expect(abs(rule.area - row.ruleArea) <= 0.005 * row.ruleArea, "\(rule)")
     #expect(abs(rule.broadcasts - row.ruleBroadcasts) <= row.ruleBroadcasts / 100, "\(rule)")
     let bucket = PolicyReplay.Policy.tokenBucket(
@@ -91,5 +94,54 @@ struct `The replay over the capture traces` {
     #expect(bound.leastArea() == row.leastArea)
     #expect(bound.leastWrongTime() == row.leastWrongTime)
     #expect(bound.leastMaxWait() == row.leastMaxWait)
+  }
+
+  /// Pooled over the traces, with the known least areas.
+  private func stalenessRatio(
+    at budget: Int, _ policy: (ReferenceRow) -> PolicyReplay.Policy
+  ) throws -> Double {
+    let trips = try ReferenceRow.all.filter { $0.budget == budget }.map { row in
+      let trip = try TraceFolder.trip(row.trace)
+      let broadcasts = PolicyReplay.broadcasts(of: policy(row), over: trip)
+      return (ReplayMetrics(trip, broadcasts: broadcasts), row.leastArea)
+    }
+    return ReplayMetrics.stalenessRatio(trips)
+  }
+
+  @Test(arguments: zip([30, 60, 120], [(1.91, 1.85), (2.11, 1.91), (2.05, 1.90)]))
+  func `keeps the group closer to the truth than the reference rule`(
+    _ budget: Int, _ ratios: (reference: Double, standard: Double)
+  ) throws {
+    let reference = try stalenessRatio(at: budget) { .rule($0.policy.withReferenceRule) }
+    let standard = try stalenessRatio(at: budget) { .rule($0.policy) }
+    #expect(abs(reference - ratios.reference) < 0.01)
+    #expect(standard <= ratios.standard, "\(standard)")
+  }
+
+  @Test(
+    arguments: zip([30, 60, 120], [(2.03, 2.14, 2.31), (2.44, 2.98, 3.45), (2.48, 4.59, 6.37)]))
+  func `finds what others would lose`(
+    _ budget: Int, _ ratios: (bucket: Double, throttle: Double, clock: Double)
+  ) throws {
+    let bucket = try stalenessRatio(at: budget) {
+      .tokenBucket(refillSeconds: $0.refillSeconds, capacity: $0.capacity)
+    }
+    let throttle = try stalenessRatio(at: budget) { .throttle(seconds: $0.refillSeconds) }
+    let clock = try stalenessRatio(at: budget) { .fixedClock(seconds: $0.refillSeconds) }
+    #expect(abs(bucket - ratios.bucket) <= 0.006)
+    #expect(abs(throttle - ratios.throttle) <= 0.006)
+    #expect(abs(clock - ratios.clock) <= 0.006)
+  }
+
+  @Test(arguments: ReferenceRow.all)
+  func `keeps no note waiting for longer than a token takes`(_ row: ReferenceRow) throws {
+    let trip = try TraceFolder.trip(row.trace)
+    let broadcasts = PolicyReplay.broadcasts(of: .rule(row.policy), over: trip)
+    #expect(ReplayMetrics(trip, broadcasts: broadcasts).maxWait <= Double(row.refillSeconds))
+    let anchors = broadcasts.reduce(into: [-row.refillSeconds * row.capacity]) { anchors, second in
+      let full = second - row.refillSeconds * row.capacity
+      anchors.append(max(anchors[anchors.count - 1], full) + row.refillSeconds)
+    }
+    #expect(zip(broadcasts, anchors.dropFirst()).allSatisfy { $1 <= $0 })
   }
 }

@@ -77,8 +77,7 @@ import Testing
 
 extension PublishingPolicy {
   fileprivate static let worked = {
-    var policy = PublishingPolicy()
-    policy.rule = .weightedMean
+    var policy = PublishingPolicy().withReferenceRule
     policy.isTailOn = false
     return policy
   }()
