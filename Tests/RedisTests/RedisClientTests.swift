@@ -6,7 +6,7 @@ import Transport
 
 @testable import Redis
 
-@Suite struct `The Redis client` {
+@Suite(.timeLimit(.minutes(2))) struct `The Redis client` {
   @Test func `connects by itself with the first call`() async throws {
     try await withClient { client, _ in
       #expect(await client.isConnected == false)
@@ -34,6 +34,49 @@ import Transport
       #expect(try await safe.value.arrayValue().last == .bulk(Array("later".utf8)))
       #expect(await client.losses == 1)
       await other.close()
+    }
+  }
+
+  @Test func `does not count twice when the reply to a write is lost`() async throws {
+    try await withRedis { server in
+      let proxy = try await CuttingProxy(to: server.configuration.endpoint)
+      let client = RedisClient(configuration: proxy.configuration, loop: loop)
+      _ = try await client.call(RedisCommand("SET", "n", 41))
+      proxy.loseReply(containing: ":42")
+      let error = await redisError { _ = try await client.call(RedisCommand("INCR", "n")) }
+      guard case .unknownOutcome? = error else {
+        Issue.record("\(String(describing: error))")
+        return
+      }
+      #expect(try await client.call(RedisCommand("GET", "n")).intValue() == 42)
+      proxy.loseReply(containing: "$2")
+      #expect(try await client.call(RedisCommand("GET", "n")).intValue() == 42)
+      #expect(proxy.hasLostIt)
+      await client.close()
+      proxy.close()
+    }
+  }
+
+  @Test func `repeats those of a batch that may be, and reports the others`() async throws {
+    try await withRedis { server in
+      let proxy = try await CuttingProxy(to: server.configuration.endpoint)
+      let client = RedisClient(configuration: proxy.configuration, loop: loop)
+      _ = try await client.call(RedisCommand("SET", "text", "needle"))
+      proxy.loseReply(containing: "needle")
+      var batch = RedisBatch()
+      batch.append("INCR", "n")
+      batch.append("GET", "text", isRepeatable: true)
+      batch.append("INCR", "n")
+      let replies = await client.callAll(batch)
+      guard case .failure(.unknownOutcome) = replies[0], case .failure(.unknownOutcome) = replies[2]
+      else {
+        Issue.record("\(replies)")
+        return
+      }
+      #expect(replies[1] == .success(.bulk(Array("needle".utf8))))
+      #expect(try await client.call(RedisCommand("GET", "n")).intValue() == 2)
+      await client.close()
+      proxy.close()
     }
   }
 

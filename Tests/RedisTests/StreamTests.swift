@@ -26,7 +26,7 @@ private func texts(_ entries: [StreamEntry]) -> [String] { entries.map { $0.text
   }
 }
 
-@Suite struct `Reading many streams` {
+@Suite(.timeLimit(.minutes(2))) struct `Reading many streams` {
   private func withTail(
     block: Duration = .seconds(30),
     _ body: (StreamTail, RedisClient, PrivateRedisServer) async throws -> Void
@@ -125,7 +125,7 @@ private func texts(_ entries: [StreamEntry]) -> [String] { entries.map { $0.text
   }
 }
 
-@Suite struct `A consumer group's reader` {
+@Suite(.timeLimit(.minutes(2))) struct `A consumer group's reader` {
   private func reader(
     _ client: RedisClient, _ server: PrivateRedisServer, consumer: String = "one",
     block: Duration = .milliseconds(100)
@@ -186,6 +186,27 @@ private func texts(_ entries: [StreamEntry]) -> [String] { entries.map { $0.text
       }
       try await writing.value
       await reader.close()
+    }
+  }
+
+  @Test func `fetches entries again that were handed to it in a reply that was lost`() async throws
+  {
+    try await withClient { client, server in
+      let proxy = try await CuttingProxy(to: server.configuration.endpoint)
+      let reader = StreamGroupReader(
+        key: "in", group: "fieldcast", consumer: "one", configuration: proxy.configuration,
+        commands: client, block: .milliseconds(100))
+      _ = try await add(client, "in", "seen")
+      #expect(texts(try await reader.next()) == ["seen"])
+      proxy.loseReply(containing: "lost on the way")
+      let reading = Task { try await reader.next() }
+      _ = try await add(client, "in", "lost on the way")
+      #expect(texts(try await reading.value) == ["lost on the way"])
+      #expect(proxy.hasLostIt)
+      _ = try await add(client, "in", "after")
+      #expect(texts(try await reader.next()) == ["after"])
+      await reader.close()
+      proxy.close()
     }
   }
 
