@@ -61,7 +61,7 @@ import Transport
   }
 
   @Test func `sends idle connections away`() async throws {
-    try await LiveWorld.with(configured { $0.connections.idleTimeout = .milliseconds(50) }) {
+    try await LiveWorld.with(configured { $0.connections.idleTimeout = .seconds(1) }) {
       world in
       let client = try await world.connect(.push)
       #expect(await isDraining(client))
@@ -257,6 +257,78 @@ import Transport
       let (names, accepted) = try await outcomes(20, world)
       #expect(accepted == 0)
       #expect(names["200"] == nil)
+    }
+  }
+
+  @Test func `go away gracefully without losing a request`() async throws {
+    let configuration = faulty {
+      $0.goAwayEvery = 50
+      $0.isGoAwayGraceful = true
+      $0.latencyHigh = .milliseconds(10)
+    }
+    try await LiveWorld.with(configuration) { world in
+      let (names, accepted) = try await outcomes(200, world)
+      #expect(names["200", default: 0] >= 49)
+      #expect(names["200"] == accepted)
+      #expect(names["200", default: 0] + names["not sent", default: 0] == 200)
+    }
+  }
+
+  @Test func `close a connection after so many requests`() async throws {
+    try await LiveWorld.with(faulty { $0.closeEvery = 30 }) { world in
+      let (names, accepted) = try await outcomes(100, world)
+      // The first of the thirty raised the streams; the thirtieth is not processed.
+      #expect(accepted == 28)
+      #expect(names["200", default: 0] <= 28)
+    }
+  }
+
+  @Test func `come in bursts`() async throws {
+    try await LiveWorld.with(
+      faulty {
+        $0.unavailableShare = 0.02
+        $0.burstLength = 20
+      }
+    ) { world in
+      let (names, accepted) = try await outcomes(400, world)
+      #expect(names["503", default: 0] >= 20)
+      #expect(names["200"] == accepted)
+    }
+  }
+
+  @Test func `garble bodies of accepted requests`() async throws {
+    try await LiveWorld.with(faulty { $0.garbledShare = 1 }) { world in
+      let client = try await world.connect(.management)
+      let answer = await client.send(world.list, deadline: LiveWorld.patience).response
+      #expect(answer?.status == 200)
+      #expect(answer?.text == #"{"chann"#)
+    }
+  }
+
+  @Test func `spoil one connection and leave the other`() async throws {
+    try await LiveWorld.with { world in
+      let spoilt = try await world.connect(.management)
+      let sound = try await world.connect(.management)
+      var faults = SimulatorFaults()
+      faults.throttledShare = 1
+      let first = try #require(await world.simulator.connectionRecords.first)
+      try await world.simulator.setFaults(faults, connection: first.number)
+      #expect(await spoilt.send(world.list, deadline: LiveWorld.patience).response?.status == 429)
+      #expect(await sound.send(world.list, deadline: LiveWorld.patience).response?.status == 200)
+    }
+  }
+
+  @Test func `stop reading, and allow no streams`() async throws {
+    try await LiveWorld.with { world in
+      let client = try await world.connect(.management)
+      await world.simulator.setReading(false)
+      let silence = await client.send(world.list, deadline: .milliseconds(100))
+      #expect(silence.failure?.kind == .deadline)
+      await world.simulator.setReading(true)
+      #expect(await client.send(world.list, deadline: LiveWorld.patience).response?.status == 200)
+      await world.simulator.announce(maxConcurrentStreams: 0)
+      let refused = await client.send(world.list, deadline: .milliseconds(200))
+      #expect(refused.response == nil)
     }
   }
 

@@ -186,17 +186,18 @@ struct IntrospectionListener: Sendable {
     return writer.finish()
   }
 
-  /// What is not named stays as it is.
+  /// What is not named stays as it is; `"reset": true` begins from no faults at all.
   private static func faults(
     _ request: HTTPRequest, _ present: SimulatorFaults
   ) throws(IntrospectionBody.Problem) -> SimulatorFaults {
     var body = try IntrospectionBody(request)
-    var faults = present
+    var faults = try body.flag("reset") == true ? SimulatorFaults() : present
     let shares: [(String, WritableKeyPath<SimulatorFaults, Double>)] = [
       ("stalledShare", \.stalledShare), ("resetShare", \.resetShare),
       ("refusedShare", \.refusedShare), ("throttledShare", \.throttledShare),
       ("unavailableShare", \.unavailableShare), ("internalErrorShare", \.internalErrorShare),
       ("goAwayShare", \.goAwayShare), ("connectionResetShare", \.connectionResetShare),
+      ("garbledShare", \.garbledShare),
     ]
     for (name, path) in shares {
       if let share = try body.number(name) { faults[keyPath: path] = share }
@@ -209,6 +210,10 @@ struct IntrospectionListener: Sendable {
       if let span = try body.seconds(name) { faults[keyPath: path] = span }
     }
     if let back = try body.integer("goAwayStreamsBack") { faults.goAwayStreamsBack = back }
+    if let length = try body.integer("burstLength") { faults.burstLength = length }
+    if let every = try body.integer("goAwayEvery") { faults.goAwayEvery = every }
+    if let every = try body.integer("closeEvery") { faults.closeEvery = every }
+    if let flag = try body.flag("gracefulGoAway") { faults.isGoAwayGraceful = flag }
     if let expires = try body.flag("expiresTokens") { faults.expiresTokens = expires }
     try body.finish()
     return faults

@@ -8,8 +8,9 @@ extension RunningSimulator {
     connection.newestStream = max(connection.newestStream, stream)
     records[connection.number]?.requests += 1
     watchIdleness(of: connection)
-    let faults = apns.configuration.faults
-    let fate = faults.fate(&faultRandom)
+    connection.requests += 1
+    let faults = connection.faults ?? apns.configuration.faults
+    let fate = fate(connection, faults)
     let latency = faults.latency(&faultRandom)
     let asked = SimulatedRequest(
       method: request.method, path: request.path,
@@ -18,6 +19,24 @@ extension RunningSimulator {
     _ = loop.schedule(at: loop.now + latency) { [weak self] in
       self?.assumeIsolated { $0.process(asked, stream, fate, connection) }
     }
+  }
+
+  /// The fate of a connection's newest request: what its number brings, else what is drawn, which
+  /// a burst may draw for several.
+  private func fate(
+    _ connection: ServedConnection, _ faults: SimulatorFaults
+  ) -> SimulatorFaults.Fate {
+    if let every = faults.closeEvery, connection.requests % every == 0 { return .connectionReset }
+    if let every = faults.goAwayEvery, connection.requests % every == 0 {
+      return .goAway(streamsBack: faults.goAwayStreamsBack)
+    }
+    if connection.burst.left > 0 {
+      connection.burst.left -= 1
+      return connection.burst.fate
+    }
+    let drawn = faults.fate(&faultRandom)
+    if case .answered = drawn { connection.burst = (drawn, faults.burstLength - 1) }
+    return drawn
   }
 
   /// Judges and answers. A delayed request is judged at its end, so that one which a GOAWAY
@@ -34,7 +53,7 @@ extension RunningSimulator {
     case .goAway(let streamsBack):
       goAway(streamsBack: streamsBack, connection)
       if let last = connection.lastStream, stream > last { return }
-    case .none, .answered, .stalled, .reset: break
+    case .none, .answered, .stalled, .reset, .garbled: break
     }
     connection.processedStream = max(connection.processedStream, stream)
     let answer: SimulatedAnswer
@@ -47,6 +66,7 @@ extension RunningSimulator {
     switch fate {
     case .stalled: break
     case .reset: http.reset(stream: stream, errorCode: HTTP2ErrorCode.internalError)
+    case .garbled: respond(Self.garbled(answer), stream, http)
     default: respond(answer, stream, http)
     }
     apply(answer.effects, connection)
@@ -57,6 +77,14 @@ extension RunningSimulator {
     var fields = HTTPFields()
     for field in answer.fields { fields.append(field.name, field.value) }
     http.respond(stream: stream, status: answer.status, fields: fields, body: answer.body)
+  }
+
+  /// Half of a body, or the beginning of one where there should be none.
+  private static func garbled(_ answer: SimulatedAnswer) -> SimulatedAnswer {
+    var garbled = answer
+    garbled.body =
+      answer.body.isEmpty ? Array("{".utf8) : Array(answer.body.prefix(answer.body.count / 2))
+    return garbled
   }
 
   private func apply(_ effects: [ConnectionEffect], _ connection: ServedConnection) {
@@ -75,9 +103,23 @@ extension RunningSimulator {
   /// has had its effect would be a lie that no server may tell.
   private func goAway(streamsBack: Int, _ connection: ServedConnection) {
     guard connection.lastStream == nil else { return }
+    if (connection.faults ?? apns.configuration.faults).isGoAwayGraceful {
+      return goAwayGracefully(connection)
+    }
     let wanted = connection.newestStream - Int32(clamping: 2 * streamsBack)
     let last = max(wanted, connection.processedStream, 0)
     sendGoAway(.shutdown, connection, lastStream: last)
+  }
+
+  /// Announces the end, goes on for a moment, and then says which stream was the last.
+  private func goAwayGracefully(_ connection: ServedConnection) {
+    guard !connection.memory.isGoingAway else { return }
+    connection.memory.isGoingAway = true
+    connection.announceGoAway(Reason.shutdown.rawValue)
+    _ = loop.schedule(at: loop.now + .milliseconds(20)) { [weak self, weak connection] in
+      guard let connection else { return }
+      self?.assumeIsolated { $0.sendGoAway(.shutdown, connection, lastStream: nil) }
+    }
   }
 
   func sendGoAway(_ reason: Reason, _ connection: ServedConnection, lastStream: Int32?) {

@@ -67,6 +67,34 @@ package actor RunningSimulator {
     apns.configuration.faults = faults
   }
 
+  /// Spoils one connection, or with nil treats it like all others again.
+  ///
+  /// - Parameter number: as in ``connectionRecords``; nothing happens when it is closed.
+  package func setFaults(
+    _ faults: SimulatorFaults?, connection number: Int
+  ) throws(InvalidSetting) {
+    try faults?.validate()
+    connections[number]?.faults = faults
+  }
+
+  /// Leaves what providers send in the kernel's buffers, or takes it up again: a server that hangs
+  /// while TCP stays up.
+  package func setReading(_ isReading: Bool) {
+    for connection in connections.values {
+      if isReading { connection.http?.resumeReading() } else { connection.http?.stopReading() }
+    }
+  }
+
+  /// Announces another limit on streams everywhere, 0 included, until an answer changes it again.
+  package func announce(maxConcurrentStreams: Int) {
+    for connection in connections.values {
+      connection.http?.submitSettings(maxConcurrentStreams: UInt32(clamping: maxConcurrentStreams))
+      connection.memory.maxConcurrentStreams = maxConcurrentStreams
+      records[connection.number]?.settings.append(
+        .init(at: clock.now, maxConcurrentStreams: maxConcurrentStreams))
+    }
+  }
+
   /// Changes how pushes travel, from now on.
   package func setDelivery(_ model: DeliveryModel) throws(InvalidSetting) {
     try model.validate()

@@ -18,6 +18,10 @@ final class ServedConnection: @unchecked Sendable, HTTP2ServerDelegate {
   /// Streams above it are not processed any more.
   var lastStream: Int32?
   var idleTimer: LoopTimer?
+  var requests = 0
+  /// Of this connection alone; nil: those of all.
+  var faults: SimulatorFaults?
+  var burst: (fate: SimulatorFaults.Fate, left: Int) = (.none, 0)
 
   init(
     number: Int, port: SimulatedPort, simulator: RunningSimulator, memory: ConnectionMemory
@@ -35,6 +39,13 @@ final class ServedConnection: @unchecked Sendable, HTTP2ServerDelegate {
     ]
     configuration.limits.bodyBytes = bodyLimitBytes
     http = HTTP2ServerConnection(stream, configuration: configuration, delegate: self)
+  }
+
+  /// The first step of a graceful end: nothing is denied yet.
+  func announceGoAway(_ reason: String) {
+    http?.goAway(
+      lastStreamID: .max, errorCode: HTTP2ErrorCode.noError,
+      debugData: Array("{\"reason\":\"\(reason)\"}".utf8))
   }
 
   /// Says GOAWAY with a reason in its debug data, as Apple does.
