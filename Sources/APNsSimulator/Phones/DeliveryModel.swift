@@ -48,9 +48,19 @@ package struct DeliveryModel: Sendable, Equatable {
       && (delayedShare == 0 || delayedShare == 1)
   }
 
+  /// Every push reaches every phone once, only not at the same moment.
+  ///
+  /// Then all phones come to the same state once a push has arrived everywhere, provided that what
+  /// happens on arrival is dated alike: with the moment at which the first phone may get it.
+  var isPureLatency: Bool { lossShare == 0 && duplicateShare == 0 && delayedShare == 0 }
+
+  /// What is between the first arrival and the last.
+  var latencySpread: Duration { latencyHigh - latencyLow }
+
   /// No push arrives later than this after it set out.
   var longestDelay: Duration {
-    latencyHigh + latencyHigh + (delayedShare > 0 ? batchInterval : .zero)
+    isPureLatency
+      ? latencyHigh : latencyHigh + latencyHigh + (delayedShare > 0 ? batchInterval : .zero)
   }
 
   /// - Parameter departure: when it was accepted, or when the phone became reachable.

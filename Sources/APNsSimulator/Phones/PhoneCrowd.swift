@@ -28,7 +28,7 @@ package struct PhoneCrowd: Sendable {
   private var members: Members
   private let start: LiveActivity
   /// Arrivals up to here are part of `members`.
-  private var foldedUntil: UnixTime
+  private(set) var foldedUntil: UnixTime
   /// Outcomes of what was folded, over all phones.
   private(set) var outcomes = OutcomeCounts()
 
@@ -88,7 +88,9 @@ extension PhoneCrowd {
     at now: UnixTime, inFlight: [ActivityPush], _ context: DeliveryContext,
     _ body: (_ member: Member, _ phones: Int) -> Void
   ) {
-    if case .alike(var member) = members, context.model.isSameForAll {
+    if case .alike(var member) = members,
+      context.model.isSameForAll || !isAnythingUnderWay(at: now, inFlight, context.model)
+    {
       var scratch: [Arrival] = []
       advance(
         &member, firstPhone, after: foldedUntil, until: now, inFlight, context, &scratch,
@@ -106,12 +108,32 @@ extension PhoneCrowd {
     }
   }
 
-  /// Takes everything that arrives up to `now` into the stored states for good.
+  /// Whether some phone may get something between the last folding and `now`.
+  private func isAnythingUnderWay(
+    at now: UnixTime, _ inFlight: [ActivityPush], _ model: DeliveryModel
+  ) -> Bool {
+    if welcome != nil, startedAt + model.longestDelay > foldedUntil { return true }
+    return inFlight.contains {
+      $0.acceptedAt >= startedAt && $0.acceptedAt + model.longestDelay > foldedUntil
+        && $0.acceptedAt + model.latencyLow <= now
+    }
+  }
+
+  /// Takes what has arrived into the stored states for good.
+  ///
+  /// - Parameter now: everything up to here is taken; or, where that keeps all phones alike, a
+  ///   little less, so that no push has arrived at some of them only.
   mutating func fold(until now: UnixTime, inFlight: [ActivityPush], _ context: DeliveryContext) {
+    var now = now
+    var staysAlike = context.model.isSameForAll
+    if !staysAlike, let common = commonTime(before: now, inFlight, context.model) {
+      now = common
+      staysAlike = true
+    }
     guard now > foldedUntil else { return }
     var scratch: [Arrival] = []
     var counts = OutcomeCounts()
-    if case .alike(var member) = members, context.model.isSameForAll {
+    if case .alike(var member) = members, staysAlike {
       let weight = count
       advance(
         &member, firstPhone, after: foldedUntil, until: now, inFlight, context, &scratch
@@ -122,6 +144,34 @@ extension PhoneCrowd {
     }
     outcomes.add(counts)
     foldedUntil = now
+  }
+
+  /// The latest time not after `now` at which every push has arrived either everywhere or nowhere,
+  /// and all in one order. Nil where pushes overtake each other or get lost.
+  private func commonTime(
+    before now: UnixTime, _ inFlight: [ActivityPush], _ model: DeliveryModel
+  ) -> UnixTime? {
+    guard model.isPureLatency else { return nil }
+    var common = now
+    /// When the push before has arrived everywhere; nil where nobody waits for one.
+    var earlierArrived: UnixTime?
+    if welcome != nil, startedAt + model.latencyHigh > foldedUntil {
+      let last = startedAt + model.latencyHigh
+      if last > now { return startedAt + model.latencyLow - .nanoseconds(1) }
+      earlierArrived = last
+    }
+    for push in inFlight where push.acceptedAt >= startedAt {
+      let first = push.acceptedAt + model.latencyLow
+      let last = push.acceptedAt + model.latencyHigh
+      if last <= foldedUntil { continue }
+      if let earlierArrived, first <= earlierArrived { return nil }
+      if last > now {
+        common = min(now, first - .nanoseconds(1))
+        break
+      }
+      earlierArrived = last
+    }
+    return common
   }
 
   private mutating func foldApart(
@@ -157,6 +207,8 @@ extension PhoneCrowd {
 
   private struct Arrival {
     var at: UnixTime
+    /// What the phone's own reckoning is dated with.
+    var stamp: UnixTime
     var push: ActivityPush
   }
 
@@ -177,7 +229,7 @@ extension PhoneCrowd {
     }
     for arrival in scratch {
       let outcome = member.activity.receive(
-        arrival.push, at: arrival.at, traits, context.rules, budget: &member.budget)
+        arrival.push, at: arrival.stamp, traits, context.rules, budget: &member.budget)
       witness(arrival.push, arrival.at, outcome)
     }
   }
@@ -189,11 +241,12 @@ extension PhoneCrowd {
     let arrivals = context.model.arrivals(
       of: push.number, priority: push.priority, at: UInt64(phone), departure: departure,
       seed: context.seed)
+    let common = context.model.isPureLatency ? departure + context.model.latencyLow : nil
     if let first = arrivals.first, first > after, first <= now {
-      scratch.append(Arrival(at: first, push: push))
+      scratch.append(Arrival(at: first, stamp: common ?? first, push: push))
     }
     if let second = arrivals.second, second > after, second <= now {
-      scratch.append(Arrival(at: second, push: push))
+      scratch.append(Arrival(at: second, stamp: common ?? second, push: push))
     }
   }
 }

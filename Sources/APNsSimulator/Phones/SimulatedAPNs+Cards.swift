@@ -43,6 +43,8 @@ extension SimulatedAPNs {
     _ bundleID: String, _ channelID: String, now: UnixTime
   ) throws(PhoneError) -> ConvergenceSummary {
     advance(to: now)
+    let context = deliveryContext
+    apps[bundleID]?.channels[channelID]?.fold(until: now, context)
     guard let channel = channel(bundleID, channelID) else { throw .unknownChannel(channelID) }
     let newest = channel.ledger.newestState
     var summary = ConvergenceSummary()
@@ -57,7 +59,7 @@ extension SimulatedAPNs {
       if isNewest { summary.showingNewest += phones }
     }
     for crowd in channel.crowds {
-      crowd.forEachMember(at: now, inFlight: channel.inFlight, deliveryContext) {
+      crowd.forEachMember(at: now, inFlight: channel.inFlight, context) {
         count($0.activity, $1)
       }
     }

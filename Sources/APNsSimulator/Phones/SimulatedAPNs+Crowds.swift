@@ -87,7 +87,9 @@ extension Channel {
 
   mutating func fold(until now: UnixTime, _ context: DeliveryContext) {
     for index in crowds.indices { crowds[index].fold(until: now, inFlight: inFlight, context) }
-    inFlight.removeAll { $0.acceptedAt + context.model.longestDelay <= now }
+    // A crowd may have folded less than up to now, but never past a push that is still under way.
+    let foldedByAll = crowds.lazy.map(\.foldedUntil).min() ?? now
+    inFlight.removeAll { $0.acceptedAt + context.model.longestDelay <= foldedByAll }
     foldAt = 2 * inFlight.count + 32
   }
 }
