@@ -74,6 +74,41 @@ import Testing
     }
   }
 
+  /// What a phone shows is what its whole history, computed anew from its start, leads to.
+  @Test(arguments: [0.05, 0.3, 1, 7])
+  func `that gets everything, sooner or later, is folded into one without a difference`(
+    _ gapSeconds: Double
+  ) throws {
+    var world = try World {
+      $0.delivery = DeliveryModel()
+      $0.channels.storingBudget = nil
+      $0.channels.retainedBroadcasts = 10_000
+      $0.phones.frequentUpdateBudget = BucketRate(capacity: 20, interval: .seconds(3))
+    }
+    let channelID = try world.createChannel()
+    let phones = try world.apns.addCrowd(
+      30, bundleID: World.bundleID, channelID: channelID, contentState: initial, now: world.now)
+    for notes in 1...200 {
+      world.wait(gapSeconds)
+      let stamp = world.now.wholeSeconds - Int64(notes % 3)
+      _ = world.send(try world.broadcast(channelID, world.update(stamp, notes: notes)))
+      guard notes % 40 == 7 else { continue }
+      _ = try world.apns.convergence(World.bundleID, channelID, now: world.now)
+      for phone in phones { try expectCard(of: phone, on: channelID, &world) }
+    }
+    world.wait(2)
+    for phone in phones { try expectCard(of: phone, on: channelID, &world) }
+  }
+
+  private func expectCard(of phone: Int, on channelID: String, _ world: inout World) throws {
+    let card = try world.onlyCard(of: phone)
+    let shown = try world.apns.history(of: phone, now: world.now).last { $0.outcome == .shown }
+    let channel = try #require(world.apns.channel(World.bundleID, channelID))
+    let push = channel.ledger.recent.first { $0.number == shown?.push }
+    #expect(card.shownTimestampSeconds == push?.payload.timestampSeconds)
+    #expect(card.contentState == push?.payload.contentState?.text ?? #"{"notesCaptured":0}"#)
+  }
+
   @Test func `welcomes late joiners with the stored message where one is stored`() throws {
     for (policy, expiration, shows) in [(1, "1790009999", 1), (1, "0", 0), (0, "0", 0)] {
       var world = try World()

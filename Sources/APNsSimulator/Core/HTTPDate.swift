@@ -1,9 +1,18 @@
 internal import Clocks
 
-/// Dates as HTTP writes them (RFC 9110, 5.6.7).
-enum HTTPDate {
-  static func text(_ time: UnixTime) -> String {
-    let seconds = time.wholeSeconds
+/// Dates as HTTP writes them (RFC 9110, 5.6.7). It keeps the last one: most answers share it.
+struct HTTPDate: Sendable {
+  private var second = Int64.min
+  private var kept = ""
+
+  mutating func text(_ time: UnixTime) -> String {
+    guard time.wholeSeconds != second else { return kept }
+    second = time.wholeSeconds
+    kept = Self.text(second)
+    return kept
+  }
+
+  private static func text(_ seconds: Int64) -> String {
     let day = seconds >= 0 ? seconds / 86_400 : (seconds - 86_399) / 86_400
     let ofDay = seconds - day * 86_400
     let date = civil(day)

@@ -1,5 +1,3 @@
-internal import Crypto
-
 /// Random numbers that a seed repeats: SplitMix64, by Steele, Lea and Flood (2014).
 ///
 /// Not for secrets. Channel IDs and tokens of a simulator are none.
@@ -20,13 +18,24 @@ package struct SeededRandom: RandomNumberGenerator, Sendable {
     (0..<count).map { _ in UInt8(truncatingIfNeeded: next() >> 32) }
   }
 
-  /// A canonical lower-case UUID, version 4.
+  /// A canonical lower-case UUID, version 4. Every answer carries one or two, so it is written
+  /// into its place digit by digit.
   package mutating func uuid() -> String {
-    var bytes = bytes(16)
-    bytes[6] = bytes[6] & 0x0F | 0x40
-    bytes[8] = bytes[8] & 0x3F | 0x80
-    let groups = [0..<4, 4..<6, 6..<8, 8..<10, 10..<16]
-    return groups.map { Hexadecimal.encode(bytes[$0]) }.joined(separator: "-")
+    var high = next() & 0xFFFF_FFFF_FFFF_0FFF | 0x4000
+    var low = next() & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
+    return String(unsafeUninitializedCapacity: 36) { text in
+      for position in 0..<36 {
+        if position == 8 || position == 13 || position == 18 || position == 23 {
+          text[position] = UInt8(ascii: "-")
+          continue
+        }
+        let digit = UInt8(truncatingIfNeeded: high >> 60)
+        text[position] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit
+        high = high << 4 | low >> 60
+        low <<= 4
+      }
+      return 36
+    }
   }
 
   /// The same number for the same three, without any state: the fate of one message at one phone.

@@ -18,6 +18,7 @@ package struct SimulatedAPNs: Sendable {
   var crowds = CrowdDirectory()
   var deliveries = DeliveryQueue()
   var random: SeededRandom
+  private var date = HTTPDate()
   var nextPhone = 1
   var nextActivity = 1
   var nextPush: UInt64 = 1
@@ -91,7 +92,7 @@ package struct SimulatedAPNs: Sendable {
       case .push: broadcastRequest(request, connection: &connection, now: now)
       case .management: channelRequest(request, connection: &connection, now: now)
       }
-    answer.fields.append(SimulatedField("date", HTTPDate.text(ownTime(now))))
+    answer.fields.append(SimulatedField("date", date.text(ownTime(now))))
     answer.effects += connection.note(answer.reason, configuration.connections)
     statistics.count(answer, request: request, port: port)
     return answer

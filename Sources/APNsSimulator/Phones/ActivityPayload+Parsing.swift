@@ -167,12 +167,13 @@ extension ActivityPayload {
     return arguments.array?.allSatisfy { $0.string != nil } ?? false
   }
 
+  private static let knownKeys: Set<String> = [
+    "timestamp", "event", "content-state", "attributes-type", "attributes", "alert",
+    "stale-date", "dismissal-date", "relevance-score", "input-push-token", "input-push-channel",
+  ]
+
   private mutating func readRest(_ aps: JSONObject) {
-    let known: Set<String> = [
-      "timestamp", "event", "content-state", "attributes-type", "attributes", "alert",
-      "stale-date", "dismissal-date", "relevance-score", "input-push-token", "input-push-channel",
-    ]
-    for key in aps.keys where !known.contains(key) {
+    for key in aps.keys where !Self.knownKeys.contains(key) {
       complaints.append("aps.\(key) is unknown to Live Activities")
     }
     if let score = aps["relevance-score"], score.double == nil {
