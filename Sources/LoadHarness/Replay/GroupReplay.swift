@@ -87,8 +87,11 @@ package actor GroupReplay {
   // MARK: The trip
 
   private func gather() async throws -> String {
+    // Left alone, a trip ends when its first card would die: after eight hours.
+    let end = clock.wall + .seconds(Int64(trace.durationSeconds) + 3 * 3_600)
     let created = try await doors.createTrip(
       .object([
+        "endsAt": .string(DateText.format(end)),
         "name": .string(settings.name), "notebook": .string(settings.notebook),
         "dismissal": .number(JSONNumber(settings.dismissal.components.seconds)),
       ]))

@@ -47,7 +47,8 @@ package enum DemoCommand: Command {
     let log = ServiceLog.standardError(minimum: .warning, format: .text)
     let stage: DemoStage
     do {
-      stage = try await DemoStage.open(speed: arguments[speed], log: log)
+      stage = try await DemoStage.open(
+        speed: arguments[speed], length: .seconds(Int64(trace.durationSeconds)), log: log)
     } catch {
       throw CommandFailure(.unavailable, "The demo cannot be set up: \(error)")
     }

@@ -25,16 +25,22 @@ struct DemoStage: Sendable {
   private let serving: Task<Void, Never>
   private let folder: URL
 
-  /// - Parameter log: of the service.
-  static func open(speed: Double, log: ServiceLog) async throws -> DemoStage {
+  /// - Parameters:
+  ///   - log: of the service.
+  ///   - length: of the trip. iOS ends a card after eight hours, and an app then starts another;
+  ///     the demo's phones have no app, so for longer trips their cards live longer instead.
+  static func open(
+    speed: Double, length: Duration, log: ServiceLog
+  ) async throws -> DemoStage {
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("fieldcast-demo-\(UUID().uuidString.prefix(8))")
     let now = WallClock.now()
     let clock = ServiceClock(speed: speed, startingAt: now, at: now)
     let worldLoop = try EventLoop(name: "world")
     let serviceLoop = try EventLoop(name: "service")
-    let simulator = try await Simulator.start(
-      SimulatorConfiguration(), clock: clock, loop: worldLoop)
+    var apns = SimulatorConfiguration()
+    apns.phones.activeLimit = max(apns.phones.activeLimit, length + .seconds(4 * 3_600))
+    let simulator = try await Simulator.start(apns, clock: clock, loop: worldLoop)
     let configuration = try serviceConfiguration(
       simulator.access, folder: folder.path, clock: clock)
     let service = try await Service.start(configuration, log: log, on: serviceLoop)
