@@ -46,7 +46,7 @@ private struct Ear {
       configuration.firstBackoff = .milliseconds(2)
       configuration.longestBackoff = .milliseconds(50)
       // Other tests share the loop and the machine, so a busy moment must not look like silence.
-      configuration.keepAlive = .milliseconds(700)
+      configuration.keepAlive = .milliseconds(1_500)
       let subscriber = RedisSubscriber(
         configuration: configuration, loop: loop, maxBuffered: maxBuffered)
       try await body(subscriber, client, server)
@@ -164,7 +164,7 @@ private struct Ear {
       for number in 0..<1000 { batch.append("PUBLISH", "notes", "\(number) \(payload)") }
       for reply in await client.callAll(batch) { #expect(try reply.get() == .integer(1)) }
       // Longer than two signs of life would take: waiting for us must not count as silence.
-      try await loop.sleep(for: .milliseconds(2500))
+      try await loop.sleep(for: .milliseconds(4_000))
       for number in 0..<1000 {
         #expect(await ear.message()?.hasPrefix("\(number) ") == true)
       }

@@ -63,9 +63,10 @@ struct AppGateway: Sendable {
     case .channelQuotaReached:
       return .refused(reason: "APNs has no channel left for this app.", isFinal: true)
     case .retryLater where refusal.status == 500: return .unknown(reason: "\(refusal)")
-    case .retryLater, .throttled, .reconnect, .newProviderToken, .keepProviderToken:
+    case .retryLater, .throttled, .reconnect, .newProviderToken, .keepProviderToken,
+      .fixCredentials:
       return .refused(reason: "\(refusal)", isFinal: false)
-    case .fixRequest, .fixCredentials, .dropToken, .channelGone:
+    case .fixRequest, .dropToken, .channelGone:
       return .refused(reason: "\(refusal)", isFinal: true)
     }
   }

@@ -120,7 +120,7 @@ actor LeaseKeeper {
   private func take(_ share: Set<Partition>) async {
     let held = Set(await owner.ownerships.map(\.partition))
     let missing = share.subtracting(held).sorted { $0.number < $1.number }
-    guard !missing.isEmpty else { return }
+    guard !missing.isEmpty, !isDraining else { return }
     let before = MonotonicClock.now()
     let answers = await store.takeLeases(missing, node: node, life: leaseLife)
     if held.isEmpty { renewedAt = before }

@@ -8,6 +8,8 @@ struct LogBatch {
   /// One trip as it will be.
   struct Draft {
     let trip: OwnedTrip
+    /// The life that `life` was made from, and that the store must still have.
+    var from: TripLife
     var card: Card
     var revision: Revision
     var life: TripLife
@@ -24,6 +26,7 @@ struct LogBatch {
       self.trip = trip
       card = trip.card
       revision = trip.revision
+      from = trip.life
       life = trip.life
     }
   }
@@ -97,7 +100,8 @@ struct LogBatch {
   /// Another node changed a trip's life meanwhile: what the batch asks of it is asked again.
   mutating func retake(_ id: TripID, from current: TripLife) {
     guard var draft = drafts[id] else { return }
-    draft.trip.life = current
+    draft.trip.adopt(current)
+    draft.from = current
     draft.life = current
     draft.actions = []
     for event in draft.events { draft.actions += draft.life.handle(event, at: now, rules: rules) }
@@ -113,7 +117,7 @@ struct LogBatch {
       let life: LifeChange? =
         draft.events.isEmpty
         ? nil
-        : LifeChange(of: trip.id, from: trip.life, to: draft.life, actions: draft.actions)
+        : LifeChange(of: trip.id, from: draft.from, to: draft.life, actions: draft.actions)
       guard isNew || memory != nil || life != nil else { return nil }
       return TripChange(
         trip: trip.id,

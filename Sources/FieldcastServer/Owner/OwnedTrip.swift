@@ -16,7 +16,7 @@ final class OwnedTrip {
   let mapper: Mapper
   var card: Card
   var revision: Revision
-  var life: TripLife
+  private(set) var life: TripLife
   var publisher: ChannelPublisher
   /// Goes along with the next priority-10 broadcast.
   var alert: AlertText?
@@ -49,6 +49,13 @@ final class OwnedTrip {
     revision = record.revision
     life = record.life
     publisher = ChannelPublisher(policy: policy, restoring: record, clock: clock)
+  }
+
+  /// Takes over what the store holds of the trip's life.
+  func adopt(_ life: TripLife) {
+    let channel = self.life.channel.openID
+    self.life = life
+    if life.channel.openID != nil, life.channel.openID != channel { publisher.channelReplaced() }
   }
 }
 

@@ -18,9 +18,9 @@ extension Owner {
       let answer = AnswerRecord(trip: trip.id, accepted: accepted, life: change)
       switch await record(answer, owner: owner) {
       case .recorded?:
-        adopt(to, in: trip)
+        trip.adopt(to)
         return await perform(actions, for: trip)
-      case .lifeConflict(let current)?: trip.life = current
+      case .lifeConflict(let current)?: trip.adopt(current)
       case .fenced?, .unknownTrip?, nil: return
       }
     }
@@ -65,7 +65,7 @@ extension Owner {
       case .publishEnd: endPublishing(trip)
       case .deleteChannel(let channel):
         nursery.start { [self, id = trip.id] in await deleteChannel(channel, of: id) }
-      case .forget: nursery.start { [self, id = trip.id] in await forget(id) }
+      case .forget: break  // the due item does it, and comes again until it is done
       }
     }
   }
@@ -81,11 +81,17 @@ extension Owner {
     await take(.endAccepted, for: trip, accepted: trip.revision)
   }
 
-  private func forget(_ id: TripID) async {
-    guard let trip = trips[id], let owner = holdings[trip.partition]?.ownership else { return }
-    // When Redis does not answer, the due item comes again by itself.
-    guard let outcome = try? await store.forget(id, owner: owner) else { return }
+  /// - Returns: whether nothing of it is left to forget.
+  private func forget(_ trip: OwnedTrip) async -> Bool {
+    var life = trip.life
+    guard life.handle(.forgetDue, at: clock.wall, rules: settings.rules).contains(.forget) else {
+      return true
+    }
+    guard let owner = holdings[trip.partition]?.ownership,
+      let outcome = try? await store.forget(trip.id, owner: owner)
+    else { return false }
     if outcome == .forgotten { forgetInMemory(trip) }
+    return outcome == .forgotten
   }
 
   /// Another node stepped: its life is the true one.
@@ -93,19 +99,11 @@ extension Owner {
     guard let life = await store.lives(of: [trip.id]).first else { return }
     switch life {
     case .success(let current?):
-      adopt(current, in: trip)
+      trip.adopt(current)
       await perform(current.resumed(at: clock.wall, rules: settings.rules), for: trip)
     case .success(nil): forgetInMemory(trip)
     case .failure(let error):
       log.warning("a trip's life cannot be read", ["trip": "\(trip.id)", "reason": "\(error)"])
-    }
-  }
-
-  private func adopt(_ life: TripLife, in trip: OwnedTrip) {
-    let channel = trip.life.channel.openID
-    trip.life = life
-    if life.channel.openID != nil, life.channel.openID != channel {
-      trip.publisher.channelReplaced()
     }
   }
 
@@ -194,9 +192,12 @@ extension Owner {
         case .claimed(let claims) = try await store.claimDue(
           by: clock.wall, claim: claim, owner: owner)
       else { return await drop(partition) }
-      await load(claims.map(\.item.trip))
-      for claimed in claims { await handle(claimed.item) }
-      try await store.finish(claims, of: partition)
+      try await load(claims.map(\.item.trip))
+      var done: [DueClaim] = []
+      for claimed in claims where await handle(claimed.item) { done.append(claimed) }
+      // What could not be done stays claimed, and is due again when the claim runs out.
+      guard holdings[partition]?.ownership == owner else { return }
+      try await store.finish(done, of: partition)
       // Read first, then assigned: an assignment that waits in the middle would write back the
       // whole holding as it was before, its cursor included.
       let next = try await store.nextDue([partition])[0].get()
@@ -207,28 +208,34 @@ extension Owner {
     }
   }
 
-  private func handle(_ item: DueItem) async {
-    guard case .trip(let kind, let id) = item, let trip = trips[id] else { return }
+  /// - Returns: whether it is done.
+  private func handle(_ item: DueItem) async -> Bool {
+    guard case .trip(let kind, let id) = item, let trip = trips[id] else { return true }
+    var isDone = true
     switch kind {
     case .start: await take(.startDue, for: trip)
-    case .end: await requestEnd(of: trip)
+    case .end: isDone = await requestEnd(of: trip)
     case .staleRefresh: await take(.staleRefreshDue, for: trip)
     case .channelDeletion: await take(.channelDeletionDue, for: trip)
-    case .forget: await take(.forgetDue, for: trip)
+    case .forget: isDone = await forget(trip)
     }
     step(trip)
+    return isDone
   }
 
   /// A planned end goes through the log like one that was asked for, so that it stands behind every
   /// trigger that was taken in before it.
-  private func requestEnd(of trip: OwnedTrip) async {
+  private func requestEnd(of trip: OwnedTrip) async -> Bool {
     guard trip.life.acceptsTriggers, clock.wall >= trip.life.times.endsAt else {
-      return await take(.endDue, for: trip)
+      await take(.endDue, for: trip)
+      return true
     }
     let end = Trigger(
       id: TriggerID.plannedEnd, trip: trip.id, effect: .end(Trigger.EndOfTrip()))
     let new = NewTrigger(trip: trip.id, kind: .end, id: end.id, body: end.written())
-    // When Redis does not answer, the claim runs out and the end is due again.
-    _ = try? await store.append([new], to: trip.partition, at: clock.wall)
+    switch try? await store.append([new], to: trip.partition, at: clock.wall).first {
+    case .accepted, .duplicate, .ended, .unknownTrip: return true
+    case .logFull, .revisionMismatch, nil: return false
+    }
   }
 }

@@ -23,7 +23,11 @@ extension Owner {
 
   /// Maps a batch, commits it, and publishes what became of it.
   private func workOff(_ items: [LogItem], of partition: Partition) async {
-    await load(items.compactMap { if case .entry(let entry) = $0 { entry.trip } else { nil } })
+    let ids = items.compactMap { if case .entry(let entry) = $0 { entry.trip } else { nil } }
+    // A trip that cannot be read now is not gone: its triggers wait until it can be.
+    while holdings[partition] != nil, (try? await load(ids)) == nil {
+      guard (try? await loop.sleep(for: .milliseconds(200))) != nil else { return }
+    }
     guard let holding = holdings[partition],
       let last = items.last, last.logID > holding.cursor
     else { return }
@@ -49,9 +53,11 @@ extension Owner {
     _ batch: inout LogBatch, from: LogID, to: LogID, owner: Ownership
   ) async {
     var attempt = 0
+    var isBuried = batch.dead.isEmpty
     while holdings[owner.partition]?.ownership == owner {
       do throws(StoreError) {
-        if !batch.dead.isEmpty { try await store.bury(batch.dead) }
+        if !isBuried { try await store.bury(batch.dead) }
+        isBuried = true
         let commit = Commit(from: from, to: to, changes: batch.changes)
         switch try await store.commit(commit, owner: owner) {
         case .committed:
@@ -98,7 +104,7 @@ extension Owner {
     for draft in batch.drafts.values {
       let trip = draft.trip
       trip.card = draft.card
-      trip.life = draft.life
+      if !draft.events.isEmpty { trip.adopt(draft.life) }
       if draft.revision != trip.revision {
         trip.revision = draft.revision
         trip.alert = draft.alert ?? trip.alert

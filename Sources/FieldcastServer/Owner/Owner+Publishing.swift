@@ -81,7 +81,7 @@ extension Owner {
       case .fenced(let current): return await fenced(owner.partition, current: current)
       case .wrongPhase(let life):
         // The end was asked for while we waited: what was to go out goes with the end.
-        trip.life = life
+        trip.adopt(life)
         outcome = .notSent()
       case .unknownTrip: return forgetInMemory(trip)
       }
@@ -119,7 +119,14 @@ extension Owner {
   ) async {
     let now = clock.now
     let aftermath = trip.publisher.answered(reservation.id, outcome, at: now, using: &random)
-    if case .throttled = outcome { lanes[trip.definition.app]?.throttled(trip.id, at: now) }
+    if case .throttled = outcome {
+      lanes[trip.definition.app]?.throttled(trip.id, at: now)
+      // Whoever owns the trip next must not begin with a full budget again.
+      let anchor = clock.wall - (now - trip.publisher.bucket.anchor)
+      let answer = AnswerRecord(
+        trip: trip.id, ratePerHour: aftermath.ratePerHour, anchor: anchor)
+      _ = await record(answer, owner: owner)
+    }
     if aftermath.isDefect {
       log.error("APNs refuses a trip's broadcasts", ["trip": "\(trip.id)"])
     }

@@ -126,7 +126,7 @@ actor Owner {
   private func resume(_ partition: Partition) async {
     do throws(StoreError) {
       let unfinished = try await store.unpublishedTrips(of: partition)
-      await load(unfinished)
+      try await load(unfinished)
       for id in unfinished {
         guard let trip = trips[id] else { continue }
         await perform(trip.life.resumed(at: clock.wall, rules: settings.rules), for: trip)
@@ -149,7 +149,10 @@ actor Owner {
   // MARK: Trips in memory
 
   /// Reads those trips that are not in memory yet.
-  func load(_ ids: [TripID]) async {
+  ///
+  /// - Throws: when one of them cannot be read now; those that could be are in memory.
+  func load(_ ids: [TripID]) async throws(StoreError) {
+    var problem: StoreError?
     let missing = ids.filter { trips[$0] == nil }
     guard !missing.isEmpty else { return }
     for (id, result) in zip(missing, await store.trips(missing)) {
@@ -158,8 +161,10 @@ actor Owner {
       case .success(nil): break
       case .failure(let error):
         log.warning("a trip cannot be read", ["trip": "\(id)", "reason": "\(error)"])
+        problem = error
       }
     }
+    if let problem { throw problem }
   }
 
   private func remember(_ record: TripRecord) {
