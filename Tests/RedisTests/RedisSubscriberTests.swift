@@ -131,9 +131,7 @@ private struct Ear {
     }
   }
 
-  @Test func `notices a server that is silent, and stays with one that is merely quiet`()
-    async throws
-  {
+  @Test func `notices a server that is silent`() async throws {
     try await withSubscriber { subscriber, client, server in
       await subscriber.subscribe(to: ["notes"])
       var ear = Ear(subscriber)
@@ -145,7 +143,8 @@ private struct Ear {
         let calls = ping?.split(separator: ",")[0].split(separator: "=")[1]
         return calls.flatMap { Int($0) } ?? 0 >= 4
       }
-      #expect(await subscriber.gaps == 0)
+      // No claim that there was no gap by now: on a busy machine the server, or we, may have been
+      // silent for that long.
       server.process.signal(SIGSTOP)
       try await eventually { await subscriber.isHearingAll == false }
       server.process.signal(SIGCONT)
