@@ -7,7 +7,7 @@ import Clocks
 struct ExchangeWaiters {
   enum Phase: Sendable {
     case free
-    /// Has a slot; its task is about to wait.
+    /// Has a slot, and goes on to the queue or to a stream at once.
     case reserved
     /// Waits for a free stream.
     case queued
@@ -20,24 +20,16 @@ struct ExchangeWaiters {
     case none
     case task(UnsafeContinuation<ExchangeOutcome, Never>)
     case batch(ExchangeBatch, Int)
-    /// The outcome was there before the task waited.
-    case decided(ExchangeOutcome)
   }
 
   struct Slot {
     var phase = Phase.free
     var completion = Completion.none
     var deadline = Moment.distantFuture
-    /// Tells a slot's present user from earlier ones.
-    var generation: UInt32 = 0
+    /// Names the request, so that its task can be cancelled; 0 for an item of a batch.
+    var ticket: UInt64 = 0
     fileprivate var next: Int32 = -1
     fileprivate var previous: Int32 = -1
-  }
-
-  /// Names one use of a slot; a stale one names nothing.
-  struct Ticket: Sendable {
-    let index: Int
-    let generation: UInt32
   }
 
   private(set) var slots: [Slot] = []
@@ -46,30 +38,28 @@ struct ExchangeWaiters {
   private var head: Int32 = -1
   private var tail: Int32 = -1
 
-  mutating func reserve(_ index: Int, deadline: Moment) -> Ticket {
+  mutating func reserve(
+    _ index: Int, deadline: Moment, ticket: UInt64, _ completion: Completion
+  ) {
     while slots.count <= index { slots.append(Slot()) }
     precondition(slots[index].phase == .free, "a slot has one user")
     slots[index].phase = .reserved
     slots[index].deadline = deadline
-    return Ticket(index: index, generation: slots[index].generation)
-  }
-
-  func isCurrent(_ ticket: Ticket) -> Bool {
-    slots[ticket.index].generation == ticket.generation
-  }
-
-  func phase(_ index: Int) -> Phase { slots[index].phase }
-
-  mutating func setCompletion(_ index: Int, _ completion: Completion) {
+    slots[index].ticket = ticket
     slots[index].completion = completion
   }
 
-  /// The outcome is known: hands over who waits for it. The slot's ticket is void from here on.
+  /// The slot of a request that is still waited for. A search, since a cancellation is rare.
+  func index(of ticket: UInt64) -> Int? { slots.firstIndex { $0.ticket == ticket } }
+
+  func phase(_ index: Int) -> Phase { slots[index].phase }
+
+  /// The outcome is known: hands over who waits for it. Its ticket names nothing from here on.
   mutating func complete(_ index: Int) -> Completion {
     let completion = slots[index].completion
     slots[index].completion = .none
     slots[index].deadline = .distantFuture
-    slots[index].generation &+= 1
+    slots[index].ticket = 0
     return completion
   }
 

@@ -128,8 +128,7 @@ extension HTTP2Client {
         let completion = waiters.value.complete(index)
         waiters.value.streamEnded(index)
         resume(completion, session.abandon(index, failure))
-      case .reserved: finish(index, .notSent(failure))
-      case .free, .queued: break
+      case .free, .reserved, .queued: break
       }
     }
   }

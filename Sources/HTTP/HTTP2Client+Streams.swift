@@ -5,39 +5,29 @@ import Transport
 extension HTTP2Client {
   // MARK: From request to stream
 
-  func refusal(_ template: RequestTemplate, _ values: [String]) -> ExchangeFailure? {
+  func begin(
+    _ ticket: UInt64, _ template: RequestTemplate, _ values: [String], _ body: [UInt8],
+    _ deadline: Duration, _ continuation: UnsafeContinuation<ExchangeOutcome, Never>
+  ) {
+    if let refusal { return continuation.resume(returning: .notSent(refusal)) }
+    lastUsed = loop.now
+    let index = session.prepare(template, values: values, body: body)
+    let moment = lastUsed + deadline
+    waiters.value.reserve(index, deadline: moment, ticket: ticket, .task(continuation))
+    watchDeadline(moment)
+    if mayStart { submit(index) } else { waiters.value.enqueue(index) }
+  }
+
+  private var refusal: ExchangeFailure? {
     if let drainReason { return drainReason }
-    guard template.accepts(values) else {
-      return ExchangeFailure(
-        .malformedRequest,
-        "A value of \(template.volatileNames) has a character that may not travel, or one is missing."
-      )
-    }
-    guard waiters.value.queuedCount < configuration.maxQueued || mayStart else {
-      return ExchangeFailure(
-        .queueFull,
-        "\(waiters.value.queuedCount) requests wait for a stream already, which is the limit."
-      )
-    }
-    return nil
+    let waiting = waiters.value.queuedCount
+    if waiting < configuration.maxQueued || mayStart { return nil }
+    return ExchangeFailure(
+      .queueFull, "\(waiting) requests wait for a stream already, which is the limit.")
   }
 
   private var mayStart: Bool {
     waiters.value.first == nil && waiters.value.inFlightCount < streamLimit
-  }
-
-  func start(
-    _ index: Int, _ continuation: UnsafeContinuation<ExchangeOutcome, Never>
-  ) {
-    if case .decided(let outcome) = waiters.value.slots[index].completion {
-      waiters.value.setCompletion(index, .none)
-      waiters.value.free(index)
-      session.discard(index)
-      continuation.resume(returning: outcome)
-      return
-    }
-    waiters.value.setCompletion(index, .task(continuation))
-    if mayStart { submit(index) } else { waiters.value.enqueue(index) }
   }
 
   func start(_ batch: ExchangeBatch) {
@@ -67,13 +57,12 @@ extension HTTP2Client {
     let item = batch.takeItem()
     if batch.hasItems { batches.insert(batch, at: 0) }
     guard batch.template.accepts(batch.items[item].values) else {
-      batch.finish(item, .notSent(ExchangeFailure(.malformedRequest, "A value may not travel.")))
+      batch.finish(item, .notSent(.unfitValues(batch.template)))
       return true
     }
     let index = session.prepare(
       batch.template, values: batch.items[item].values, body: batch.items[item].body)
-    _ = waiters.value.reserve(index, deadline: batch.deadline)
-    waiters.value.setCompletion(index, .batch(batch, item))
+    waiters.value.reserve(index, deadline: batch.deadline, ticket: 0, .batch(batch, item))
     submit(index)
     return true
   }
@@ -98,15 +87,8 @@ extension HTTP2Client {
     switch waiters.value.phase(index) {
     case .free, .abandoned: return
     case .reserved:
-      switch completion {
-      case .none:
-        // Its task does not wait yet, and will find this when it does.
-        return waiters.value.setCompletion(index, .decided(outcome))
-      case .decided: return waiters.value.setCompletion(index, completion)
-      case .task, .batch:
-        waiters.value.free(index)
-        session.discard(index)
-      }
+      waiters.value.free(index)
+      session.discard(index)
     case .queued:
       waiters.value.dequeue(index)
       waiters.value.free(index)
@@ -121,16 +103,16 @@ extension HTTP2Client {
 
   func resume(_ completion: ExchangeWaiters.Completion, _ outcome: ExchangeOutcome) {
     switch completion {
-    case .none, .decided: break
+    case .none: break
     case .task(let continuation): continuation.resume(returning: outcome)
     case .batch(let batch, let item): batch.finish(item, outcome)
     }
   }
 
-  func cancel(_ ticket: ExchangeWaiters.Ticket) {
-    guard waiters.value.isCurrent(ticket) else { return }
-    let isInFlight = waiters.value.phase(ticket.index) == .inFlight
-    finish(ticket.index, isInFlight ? .unknown(.cancelled) : .notSent(.cancelled))
+  func cancel(_ ticket: UInt64) {
+    guard let index = waiters.value.index(of: ticket) else { return }
+    let isInFlight = waiters.value.phase(index) == .inFlight
+    finish(index, isInFlight ? .unknown(.cancelled) : .notSent(.cancelled))
   }
 
   func cancel(_ batch: ExchangeBatch) {

@@ -1,4 +1,5 @@
 package import Clocks
+import Synchronization
 package import Transport
 
 /// One HTTP/2 connection to a server, with requests as async calls.
@@ -12,14 +13,14 @@ package import Transport
 package actor HTTP2Client {
   package nonisolated let loop: EventLoop
   package nonisolated let peer: String
-  package nonisolated var unownedExecutor: UnownedSerialExecutor {
-    loop.serial.asUnownedSerialExecutor()
-  }
+  /// The loop's; asked for several times a request, so it is looked up once.
+  package nonisolated let unownedExecutor: UnownedSerialExecutor
 
   let configuration: HTTP2ClientConfiguration
   let session: HTTP2ClientSession
   let stream: ByteStream
   let waiters = Pinned(ExchangeWaiters())
+  private nonisolated let lastTicket = Atomic<UInt64>(0)
   var batches: [ExchangeBatch] = []
   /// Why no new request is taken; nil while they are.
   var drainReason: ExchangeFailure?
@@ -88,6 +89,7 @@ package actor HTTP2Client {
     self.configuration = configuration
     self.onEvent = onEvent
     loop = stream.loop
+    unownedExecutor = stream.loop.serial.asUnownedSerialExecutor()
     peer = stream.peer
     session = HTTP2ClientSession(
       limits: configuration.limits,
@@ -135,7 +137,9 @@ package actor HTTP2Client {
   ///
   /// - Parameter deadline: bounds the wait for a stream and the answer together, from now on. When
   ///   it passes the stream is reset. The same happens when the task is cancelled.
-  package func send(_ request: HTTPRequest, deadline: Duration) async -> ExchangeOutcome {
+  package nonisolated func send(
+    _ request: HTTPRequest, deadline: Duration
+  ) async -> ExchangeOutcome {
     do throws(ExchangeFailure) {
       let template = try RequestTemplate(request)
       return await send(template, values: [], body: request.body, deadline: deadline)
@@ -146,25 +150,32 @@ package actor HTTP2Client {
 
   /// Sends one of many alike requests.
   ///
+  /// Called from a task that prefers the loop it costs no change of executor, of which an actor's
+  /// own method would make four.
+  ///
   /// - Parameters:
   ///   - values: one for each of the template's ``RequestTemplate/volatileNames``.
   ///   - body: shared, not copied: a fan-out gives the same array to all.
-  package func send(
+  package nonisolated func send(
     _ template: RequestTemplate, values: [String] = [], body: [UInt8], deadline: Duration
   ) async -> ExchangeOutcome {
-    if let refusal = refusal(template, values) { return .notSent(refusal) }
-    lastUsed = loop.now
-    let at = lastUsed + deadline
-    let ticket = waiters.value.reserve(
-      session.prepare(template, values: values, body: body), deadline: at)
-    watchDeadline(at)
+    guard template.accepts(values) else { return .notSent(.unfitValues(template)) }
+    let ticket = lastTicket.wrappingAdd(1, ordering: .relaxed).newValue
     return await withTaskCancellationHandler {
       await withUnsafeContinuation { continuation in
-        // Between the reservation and this closure other jobs may have run.
-        start(ticket.index, continuation)
+        let begin: @Sendable (isolated HTTP2Client) -> Void = {
+          $0.begin(ticket, template, values, body, deadline, continuation)
+        }
+        if loop.isOnLoop {
+          assumeIsolated(begin)
+        } else {
+          loop.execute { self.assumeIsolated(begin) }
+        }
+        // A cancellation from before has found no request with this ticket.
+        if Task.isCancelled { cancelSoon(ticket) }
       }
     } onCancel: {
-      loop.execute { self.assumeIsolated { $0.cancel(ticket) } }
+      cancelSoon(ticket)
     }
   }
 
@@ -201,8 +212,18 @@ package actor HTTP2Client {
       if isClosed { continuation.resume() } else { closeWaiters.append(continuation) }
     }
   }
+
+  private nonisolated func cancelSoon(_ ticket: UInt64) {
+    loop.execute { self.assumeIsolated { $0.cancel(ticket) } }
+  }
 }
 
 extension ExchangeFailure {
+  static func unfitValues(_ template: RequestTemplate) -> ExchangeFailure {
+    ExchangeFailure(
+      .malformedRequest,
+      "The values for \(template.volatileNames) are too few or too many, or may not travel.")
+  }
+
   static let cancelled = ExchangeFailure(.cancelled, "The task that waited was cancelled.")
 }

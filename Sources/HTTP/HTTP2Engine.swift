@@ -57,6 +57,8 @@ final class HTTP2Engine {
   enum Role { case client, server }
 
   let session: OpaquePointer
+  /// Outlives the session: it is freed behind `deinit`'s body.
+  private let pool = BlockPool()
   /// Where frames are gathered: a turn's requests are hundreds of small ones.
   private let outbox = UnsafeMutableRawBufferPointer.allocate(
     byteCount: HTTP2Engine.outboxSize, alignment: 16)
@@ -77,10 +79,11 @@ final class HTTP2Engine {
     nghttp2_option_set_no_closed_streams(options, 1)
     if !consumesByItself { nghttp2_option_set_no_auto_window_update(options, 1) }
     var session: OpaquePointer?
+    var memory = pool.callbacks
     let code =
       switch role {
-      case .client: nghttp2_session_client_new2(&session, callbacks, notes, options)
-      case .server: nghttp2_session_server_new2(&session, callbacks, notes, options)
+      case .client: nghttp2_session_client_new3(&session, callbacks, notes, options, &memory)
+      case .server: nghttp2_session_server_new3(&session, callbacks, notes, options, &memory)
       }
     guard code == 0, let session else { fatalError("nghttp2 has no memory for a session") }
     self.session = session

@@ -1,3 +1,5 @@
+import Glibc
+
 /// How much of a request a server takes in.
 package struct RequestLimits: Sendable, Hashable {
   /// Bytes of the body.
@@ -35,6 +37,8 @@ struct ServerNotes {
   /// The exchange whose head is being received; nil for trailers, which are let go.
   var current: Int?
   var fault: String?
+  /// The head of the request before, whose texts the next one probably repeats.
+  private var previous = HTTPRequest(method: "", scheme: "", path: "")
   let limits: RequestLimits
   private var free: [Int] = []
 
@@ -64,18 +68,49 @@ struct ServerNotes {
     guard exchanges[index].fieldBytes <= limits.fieldBytes,
       exchanges[index].request.fields.count < limits.fields
     else { return refuse(index, status: 431) }
-    let text = String(decoding: value, as: UTF8.self)
     guard name.first == UInt8(ascii: ":") else {
-      exchanges[index].request.fields.append(String(decoding: name, as: UTF8.self), text)
+      let position = exchanges[index].request.fields.count
+      exchanges[index].request.fields.append(field(position, name, value))
       return
     }
-    switch String(decoding: name, as: UTF8.self) {
-    case ":method": exchanges[index].request.method = text
-    case ":scheme": exchanges[index].request.scheme = text
-    case ":authority": exchanges[index].request.authority = text
-    case ":path": exchanges[index].request.path = text
-    default: break
+    // nghttp2 lets only the four registered ones pass.
+    switch name.count {
+    case ":path".utf8.count: set(\.path, index, value)
+    case ":method".utf8.count:
+      // As long as `:scheme`, and told apart by its second letter.
+      set(name[1] == UInt8(ascii: "m") ? \.method : \.scheme, index, value)
+    default: set(\.authority, index, value)
     }
+  }
+
+  /// Requests of one client are much alike, field by field: where a text is the same as in the
+  /// request before, that one's is taken, which costs a comparison and no memory.
+  private func field(
+    _ position: Int, _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>
+  ) -> HTTPFields.Field {
+    guard position < previous.fields.count else {
+      return HTTPFields.Field(
+        name: String(decoding: name, as: UTF8.self), value: String(decoding: value, as: UTF8.self))
+    }
+    let known = previous.fields.list[position]
+    return HTTPFields.Field(
+      name: Self.text(name, perhaps: known.name), value: Self.text(value, perhaps: known.value))
+  }
+
+  private mutating func set(
+    _ part: WritableKeyPath<HTTPRequest, String>, _ index: Int,
+    _ value: UnsafeBufferPointer<UInt8>
+  ) {
+    exchanges[index].request[keyPath: part] = Self.text(value, perhaps: previous[keyPath: part])
+  }
+
+  private static func text(_ bytes: UnsafeBufferPointer<UInt8>, perhaps known: String) -> String {
+    var known = known
+    let isKnown = known.withUTF8 { text in
+      text.count == bytes.count
+        && (text.isEmpty || memcmp(text.baseAddress!, bytes.baseAddress!, text.count) == 0)
+    }
+    return isKnown ? known : String(decoding: bytes, as: UTF8.self)
   }
 
   mutating func bodyReceived(_ index: Int, _ bytes: UnsafeBufferPointer<UInt8>) {
@@ -91,6 +126,8 @@ struct ServerNotes {
     exchanges[index].isDelivered = true
     var request = HTTPRequest(method: "", scheme: "", path: "")
     swap(&request, &exchanges[index].request)
+    previous = request
+    previous.body = []
     events.append(.requestReceived(request, streamID: exchanges[index].streamID))
   }
 

@@ -45,6 +45,8 @@ package struct HTTPFields: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     list.append(Field(name: name, value: value))
   }
 
+  package mutating func append(_ field: Field) { list.append(field) }
+
   package mutating func removeAll(keepingCapacity: Bool = false) {
     list.removeAll(keepingCapacity: keepingCapacity)
   }
