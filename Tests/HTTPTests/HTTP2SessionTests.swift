@@ -193,6 +193,23 @@ private let note = HTTPRequest(
     #expect(pipe.client.isFinished)
   }
 
+  @Test func `waits between the two steps for requests that are on their way`() throws {
+    var pipe = SessionPipe()
+    try pipe.settle()
+    let late = try pipe.send(note)
+    pipe.server.goAway(lastStreamID: .max, errorCode: 0)
+    try pipe.carryToClient()
+    #expect(!pipe.server.isFinished)
+    try pipe.settle()
+    pipe.server.respond(streamID: 1, status: 200, fields: [:], body: [])
+    try pipe.settle()
+    #expect(pipe.outcomes[late]?.response?.status == 200)
+    #expect(!pipe.server.isFinished)
+    pipe.server.goAway(lastStreamID: nil, errorCode: 0)
+    try pipe.settle()
+    #expect(pipe.server.isFinished)
+  }
+
   @Test func `cuts the debug data of a GOAWAY at a kilobyte`() throws {
     var pipe = SessionPipe()
     try pipe.settle()
