@@ -49,6 +49,17 @@ import Testing
     #expect(text.distance(from: text.startIndex, to: test.lowerBound) < 1_500)
   }
 
+  @Test func `names settings that exist`() throws {
+    var known = Set(
+      CommandLineInterface.commands.flatMap { $0.help.options.compactMap(\.environment) })
+    // Read by the demo and the tests, and no option's.
+    known.insert("FIELDCAST_TRACES")
+    let text = try House.text(of: "README.md")
+    for match in text.matches(of: /FIELDCAST_[A-Z_]+/) {
+      #expect(known.contains(String(match.output)), "\(match.output)")
+    }
+  }
+
   @Test func `points at files that are there`() throws {
     let text = try House.text(of: "README.md")
     for match in text.matches(of: /`((?:Sources|Tests|deploy|\.ci)\/[^`\s]*)`/) {
