@@ -42,7 +42,8 @@ let package = Package(
     .target(
       name: "Transport", dependencies: ["CLinux", "COpenSSL", "Clocks"], swiftSettings: common),
     .target(
-      name: "HTTP", dependencies: ["CNghttp2", "Transport", "Clocks"], swiftSettings: common),
+      name: "HTTP", dependencies: ["CNghttp2", "Transport", "Crypto", "Clocks"],
+      swiftSettings: common),
     .target(
       name: "Redis", dependencies: ["CHiredis", "Transport", "Clocks"], swiftSettings: common),
     .target(

@@ -24,7 +24,7 @@ package struct HTTP1ResponseParser {
   private let bodyLimit: Int
   private var input = HTTP1Input()
   private var phase = Phase.idle
-  private var answersHEAD = false
+  private var method = ""
   private var headBytes = 0
   private var response = HTTPResponse(status: 0)
   private var keepsAlive = true
@@ -37,7 +37,7 @@ package struct HTTP1ResponseParser {
 
   /// A request was sent whose answer comes next.
   package mutating func expectAnswer(to method: String) {
-    answersHEAD = method == "HEAD"
+    self.method = method
     phase = .statusLine
     keepsAlive = true
   }
@@ -124,7 +124,9 @@ package struct HTTP1ResponseParser {
   private mutating func beginBody() throws(HTTP1Error) {
     if HTTP1Syntax.lists(response.fields, "connection", "close") { keepsAlive = false }
     let framing = try HTTP1Syntax.framing(response.fields)
-    if answersHEAD || response.status == 204 || response.status == 304 {
+    // Behind a tunnel's 2xx comes whatever the far side says, whatever the fields claim.
+    let opensTunnel = method == "CONNECT" && (200..<300).contains(response.status)
+    if method == "HEAD" || opensTunnel || response.status == 204 || response.status == 304 {
       phase = .ending
     } else if framing == .none {
       keepsAlive = false

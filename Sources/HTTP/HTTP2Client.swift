@@ -60,21 +60,27 @@ package actor HTTP2Client {
     onEvent: @escaping @Sendable (HTTP2ClientEvent) -> Void = { _ in }
   ) async throws(HTTP2ConnectError) -> HTTP2Client {
     let stream: ByteStream
-    do {
-      stream = try await StreamConnector.connect(
-        to: endpoint, tls: tls, serverName: serverName, options: configuration.connect, on: loop)
-    } catch {
-      throw .stream(error)
+    if let proxy = configuration.proxy, case .tcp(let host, let port) = endpoint {
+      stream = try await ProxyTunnel.open(
+        to: host, port: port, through: proxy, tls: tls, serverName: serverName ?? host,
+        options: configuration.connect, on: loop)
+    } else {
+      do throws(StreamError) {
+        stream = try await StreamConnector.connect(
+          to: endpoint, tls: tls, serverName: serverName, options: configuration.connect, on: loop)
+      } catch {
+        throw .stream(error)
+      }
     }
     return try await over(
       stream, isTLS: tls != nil, configuration: configuration, onEvent: onEvent)
   }
 
-  /// Speaks HTTP/2 over a stream that is connected, for one behind a proxy.
-  package static func over(
+  /// Speaks HTTP/2 over a stream that is connected.
+  private static func over(
     _ stream: ByteStream, isTLS: Bool,
     configuration: HTTP2ClientConfiguration = HTTP2ClientConfiguration(),
-    onEvent: @escaping @Sendable (HTTP2ClientEvent) -> Void = { _ in }
+    onEvent: @escaping @Sendable (HTTP2ClientEvent) -> Void
   ) async throws(HTTP2ConnectError) -> HTTP2Client {
     let client = HTTP2Client(stream, configuration, onEvent)
     try await client.begin(isTLS: isTLS)

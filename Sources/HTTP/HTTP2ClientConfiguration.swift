@@ -4,6 +4,8 @@ package import Transport
 package struct HTTP2ClientConfiguration: Sendable {
   /// Bounds the name look-up, TCP, TLS and the wait for the peer's first settings.
   package var connect = ConnectOptions()
+  /// Connects through this proxy, which then looks the name up too; nil connects directly.
+  package var proxy: HTTPProxy?
   /// How many streams to have open at once where the peer allows more, 1 or more.
   package var maxInFlight = 1_000
   /// How many requests may wait for a stream before more are refused, 0 or more. Each holds a few
@@ -40,6 +42,8 @@ package enum HTTP2ClientEvent: Sendable {
 /// Why there is no HTTP/2 connection.
 package enum HTTP2ConnectError: Error, Sendable, CustomStringConvertible {
   case stream(StreamError)
+  /// The proxy cannot be reached, or opens no tunnel.
+  case proxy(HTTPProxyError)
   /// TLS came about, and then the peer did not agree on `h2`.
   case noHTTP2(endpoint: String, agreed: String?)
   /// Connected, and gone before the peer said its first word of HTTP/2.
@@ -50,6 +54,7 @@ package enum HTTP2ConnectError: Error, Sendable, CustomStringConvertible {
   package var description: String {
     switch self {
     case .stream(let error): "\(error)"
+    case .proxy(let error): "\(error)"
     case .noHTTP2(let endpoint, let agreed):
       "\(endpoint) does not speak HTTP/2: ALPN agreed on \(agreed ?? "nothing"). "
         + "Is something between us that opens TLS?"

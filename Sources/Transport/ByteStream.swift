@@ -96,6 +96,18 @@ package final class ByteStream: @unchecked Sendable {
     if tls != nil { loop.execute { [weak self] in self?.deliverDecrypted() } }
   }
 
+  /// Takes the stream back from its handler, which hears nothing of it any more, so that another
+  /// protocol can follow: ``startTLS(client:serverName:deadline:finished:)``, then ``start(_:)``.
+  ///
+  /// Nothing is read in between, except by the handshake.
+  package func handOver() {
+    loop.preconditionOnLoop()
+    guard phase == .open else { return }
+    phase = .idle
+    handler = nil
+    _ = updateWatch()
+  }
+
   package func write(_ bytes: RawSpan) {
     bytes.withUnsafeBytes { raw in
       guard isOpen else { return }
@@ -151,16 +163,15 @@ package final class ByteStream: @unchecked Sendable {
 
   /// Speaks TLS from here on, as the client; for a tunnel that began in plain text.
   ///
-  /// - Parameter deadline: a moment of the machine's monotonic clock.
+  /// - Parameters:
+  ///   - deadline: a moment of the machine's monotonic clock.
+  ///   - finished: called on the loop, once.
   package func startTLS(
-    client context: TLSClientContext, serverName: String, deadline: Moment
-  ) async throws(StreamError) {
-    let result = await withUnsafeContinuation { continuation in
-      self.beginTLS(TLSSession(client: context, serverName: serverName), deadline: deadline) {
-        continuation.resume(returning: $0)
-      }
-    }
-    try result.get()
+    client context: TLSClientContext, serverName: String, deadline: Moment,
+    finished: @escaping (Result<Void, StreamError>) -> Void
+  ) {
+    beginTLS(
+      TLSSession(client: context, serverName: serverName), deadline: deadline, finished: finished)
   }
 
   func beginTLS(
@@ -168,6 +179,8 @@ package final class ByteStream: @unchecked Sendable {
     finished: @escaping (Result<Void, StreamError>) -> Void
   ) {
     loop.preconditionOnLoop()
+    // The peer may have gone between the answer of a tunnel and this.
+    guard phase != .closed else { return finished(.failure(.closedEarly(endpoint: peer))) }
     tls = session
     let seconds = (deadline - MonotonicClock.now()).inSeconds
     let timer = loop.schedule(at: deadline) { [self] in
