@@ -4,13 +4,18 @@ import COpenSSL
 enum OpenSSLErrors {
   /// The oldest error as text, and an empty queue afterwards.
   static func take(_ operation: String) -> CryptoError {
+    .library(operation: operation, detail: detail())
+  }
+
+  /// The oldest error's words, and an empty queue afterwards.
+  static func detail() -> String {
     let code = ERR_peek_error()
     ERR_clear_error()
-    guard code != 0 else { return .library(operation: operation, detail: "no reason given") }
+    guard code != 0 else { return "no reason given" }
     var text = [CChar](repeating: 0, count: 256)
     ERR_error_string_n(code, &text, text.count)
     let bytes = text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
-    return .library(operation: operation, detail: String(decoding: bytes, as: UTF8.self))
+    return String(decoding: bytes, as: UTF8.self)
   }
 
   static func clear() { ERR_clear_error() }
