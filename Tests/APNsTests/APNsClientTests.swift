@@ -30,6 +30,26 @@ import Transport
     }
   }
 
+  @Test func `does not send a broadcast that APNs would refuse for its form`() async throws {
+    try await withBench(try await .start()) { bench in
+      let channel = try #require(ChannelID(ClientBench.channel))
+      func send(_ bytes: Int, requestID: String? = nil) async -> BroadcastResult {
+        await bench.client.broadcast(
+          Broadcast(
+            to: channel, storage: .none, priority: .immediate,
+            payload: [UInt8](repeating: 32, count: bytes), requestID: requestID))
+      }
+      for (result, word) in [
+        (await send(5_121), "1 over APNs' limit of 5120"), (await send(0), "PayloadEmpty"),
+        (await send(5, requestID: "7"), "UUID in lower case"),
+      ] {
+        #expect("\(try #require(result.notSent))".contains(word))
+      }
+      #expect(await send(5_120).isAccepted)
+      #expect(await bench.server.requests().count == 1)
+    }
+  }
+
   @Test func `says zero for a channel that keeps nothing`() throws {
     let channel = try #require(ChannelID(ClientBench.channel))
     let until = UnixTime(wholeSeconds: 1_790_000_000)

@@ -67,6 +67,27 @@ private func token(_ number: Int) throws -> DeviceToken {
     }
   }
 
+  @Test func `of a batch that break a rule do not keep the others back`() async throws {
+    try await withBench(try await .start()) { bench in
+      let template = bench.client.template(try PushOptions(.alert))
+      let good = Array("{}".utf8)
+      let id = "123e4567-e89b-12d3-a456-42665544000a"
+      let results = await bench.client.push(
+        batch: [
+          PushItem(token: try token(1), payload: []),
+          PushItem(token: try token(2), payload: good, id: id),
+          PushItem(token: try token(3), payload: good, id: id.uppercased()),
+          PushItem(token: try token(4), payload: [UInt8](repeating: 32, count: 4_097)),
+          PushItem(token: try token(5), payload: good),
+        ], template)
+      #expect(results.map(\.isAccepted) == [false, true, false, false, true])
+      #expect(results.map(\.isNotSent) == [true, false, true, true, false])
+      let requests = await bench.server.requests().map(\.request)
+      #expect(requests.map(\.path) == [try token(2), try token(5)].map { "/3/device/\($0.text)" })
+      #expect(requests.first?.fields["apns-id"] == id)
+    }
+  }
+
   @Test func `of a batch go again after an expired token`() async throws {
     let server = try await ScriptedAPNs.start(raisesLimitTo: nil) { [first = FirstSeen()] seen, _ in
       first.isFirst(seen.authorization)

@@ -25,6 +25,8 @@ struct Seen: Sendable {
   var connection: Int
   var stream: Int32
   var request: HTTPRequest
+  /// Of the client's certificate.
+  var subject: String?
 
   var authorization: String { request.fields["authorization"] ?? "" }
 }
@@ -58,14 +60,16 @@ final class ScriptedAPNs: HTTP2ServerDelegate, @unchecked Sendable {
   /// - Parameter raisesLimitTo: streams allowed after the first accepted request; before it is 1.
   static func start(
     raisesLimitTo: UInt32? = 100, names: [CertificateAuthority.SubjectName] = [.dns("localhost")],
-    alpn: [String] = ["h2"], script: @escaping Script = { _, _ in .accept }
+    alpn: [String] = ["h2"], clientTrustPEM: [UInt8]? = nil,
+    script: @escaping Script = { _, _ in .accept }
   ) async throws -> ScriptedAPNs {
     let validity = CertificateAuthority.Validity.days(1, fromSeconds: WallClock.now().wholeSeconds)
     let authority = try CertificateAuthority(commonName: "Test authority", validity: validity)
     let issued = try authority.issue(.server, names: names, validity: validity)
     let tls = try TLSServerContext(
       identity: TLSIdentity(
-        certificateChainPEM: issued.chainPEM, privateKeyPEM: issued.privateKeyPEM), alpn: alpn)
+        certificateChainPEM: issued.chainPEM, privateKeyPEM: issued.privateKeyPEM), alpn: alpn,
+      clientTrustPEM: clientTrustPEM)
     let server = ScriptedAPNs(
       loop: try EventLoop(name: "apns"), trust: .pem(try authority.certificatePEM()),
       raisesLimitTo: raisesLimitTo, script: script)
@@ -127,7 +131,8 @@ final class ScriptedAPNs: HTTP2ServerDelegate, @unchecked Sendable {
   func connection(_ connection: HTTP2ServerConnection, received request: HTTPRequest, stream: Int32)
   {
     let index = connections.firstIndex { $0 === connection } ?? -1
-    let arrival = Seen(connection: index, stream: stream, request: request)
+    let arrival = Seen(
+      connection: index, stream: stream, request: request, subject: connection.peerSubject)
     seen.append(arrival)
     mostOpen = max(mostOpen, connection.openStreams)
     perform(script(arrival, seen.count), connection, stream, request)
@@ -177,7 +182,7 @@ struct ClientBench {
   init(
     _ server: ScriptedAPNs, hosts: APNsHosts? = nil,
     configuration: APNsClientConfiguration = APNsClientConfiguration(),
-    clock: ServiceClock = ServiceClock()
+    clock: ServiceClock = ServiceClock(), credentials own: APNsCredentials? = nil
   ) throws {
     self.server = server
     loop = try EventLoop(name: "client")
@@ -185,7 +190,7 @@ struct ClientBench {
     credentials = ProviderCredentials(key: key, clock: clock)
     client = try APNsClient(
       app: APNsApp(bundleID: BundleID("com.example.trains"), environment: .development),
-      hosts: hosts ?? server.hosts, credentials: credentials, clock: clock,
+      hosts: hosts ?? server.hosts, credentials: own ?? .token(credentials), clock: clock,
       configuration: configuration, loop: loop)
   }
 
@@ -226,9 +231,11 @@ extension BroadcastResult {
 /// Runs a test against a scripted server and takes both down after it.
 func withBench(
   _ server: ScriptedAPNs, configuration: APNsClientConfiguration = APNsClientConfiguration(),
-  clock: ServiceClock = ServiceClock(), _ body: (ClientBench) async throws -> Void
+  clock: ServiceClock = ServiceClock(), credentials: APNsCredentials? = nil,
+  hosts: APNsHosts? = nil, _ body: (ClientBench) async throws -> Void
 ) async throws {
-  let bench = try ClientBench(server, configuration: configuration, clock: clock)
+  let bench = try ClientBench(
+    server, hosts: hosts, configuration: configuration, clock: clock, credentials: credentials)
   do {
     try await body(bench)
   } catch {

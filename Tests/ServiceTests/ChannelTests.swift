@@ -18,7 +18,8 @@ import Transport
     let client = try APNsClient(
       app: APNsApp(bundleID: try BundleID(app.bundleID), environment: .development),
       hosts: app.hosts,
-      credentials: ProviderCredentials(key: app.key, clock: world.clock), clock: world.clock,
+      credentials: .token(ProviderCredentials(key: app.key, clock: world.clock)),
+      clock: world.clock,
       loop: world.loop)
     let channel = try await client.createChannel(storage: .mostRecent).get()
     await client.close()

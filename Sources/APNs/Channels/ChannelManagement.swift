@@ -72,10 +72,11 @@ enum ChannelManagement {
   }
 
   static func request(
-    _ call: Call, app: BundleID, authority: String, authorization: String, requestID: String
+    _ call: Call, app: BundleID, authority: String, authorization: String?, requestID: String
   ) -> HTTPRequest {
     let collection = call == .list ? "all-channels" : "channels"
-    var fields: HTTPFields = ["authorization": authorization, "apns-request-id": requestID]
+    var fields: HTTPFields = ["apns-request-id": requestID]
+    fields["authorization"] = authorization
     if let channelID = call.channelID { fields.append("apns-channel-id", channelID.text) }
     if !call.body.isEmpty { fields.append("content-type", "application/json") }
     return HTTPRequest(

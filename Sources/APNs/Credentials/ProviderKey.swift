@@ -5,12 +5,17 @@ package import Crypto
 package struct ProviderKey: Sendable {
   package let teamID: AppleID10
   package let keyID: AppleID10
+  /// What the key may be used for; a client refuses an app outside of it.
+  package let scope: ProviderKeyScope
   let key: P256PrivateKey
 
-  package init(teamID: String, keyID: String, key: P256PrivateKey) throws(InvalidIdentifier) {
+  package init(
+    teamID: String, keyID: String, key: P256PrivateKey, scope: ProviderKeyScope = .everything
+  ) throws(InvalidIdentifier) {
     self.teamID = try AppleID10(teamID, what: "team ID")
     self.keyID = try AppleID10(keyID, what: "key ID")
     self.key = key
+    self.scope = scope
   }
 
   /// Makes a provider token that says it was issued at `time`, cut to whole seconds.

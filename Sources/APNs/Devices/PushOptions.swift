@@ -30,6 +30,10 @@ package enum PushRuleError: Error, Sendable, Equatable, CustomStringConvertible 
   case topic(PushType)
   case unusableTopic
   case unusableExpiration
+  /// An `apns-id` or `apns-request-id` that is no UUID in lower case.
+  case unusableID
+  /// Apple takes this type from connections with tokens only.
+  case needsToken(PushType)
 
   package var description: String {
     switch self {
@@ -48,6 +52,11 @@ package enum PushRuleError: Error, Sendable, Equatable, CustomStringConvertible 
       return "The topic of type \(type.rawValue) follows from the bundle ID; leave it out."
     case .unusableTopic: return "The topic holds characters that no topic has."
     case .unusableExpiration: return "An expiration lies in the past of 1970."
+    case .unusableID:
+      return "The ID of a request must be a UUID in lower case, as "
+        + "123e4567-e89b-12d3-a456-42665544000a."
+    case .needsToken(let type):
+      return "A push of type \(type.rawValue) cannot be sent with a certificate; use a signing key."
     }
   }
 }
@@ -121,7 +130,7 @@ package final class PushTemplate: Sendable {
     let stable = fields
     cached = CachedTemplate { authorization throws(ExchangeFailure) in
       var fields = stable
-      fields.append("authorization", authorization)
+      fields["authorization"] = authorization
       return try RequestTemplate(
         method: "POST", authority: authority, path: nil, fields: fields,
         volatile: ["apns-id"])

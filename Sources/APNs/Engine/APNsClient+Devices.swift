@@ -57,7 +57,8 @@ extension APNsClient {
     _ template: PushTemplate, to token: DeviceToken, payload: [UInt8], id: String? = nil,
     deadline: Duration = .seconds(10)
   ) async -> PushResult {
-    if let failure = Self.sizeFailure(payload, template) { return .notSent(failure) }
+    let item = PushItem(token: token, payload: payload, id: id)
+    if let failure = fault(of: item, template) { return .notSent(failure) }
     let values = [token.path, id ?? requestIDs.next()]
     return PushResult(
       await exchange.send(
@@ -69,19 +70,32 @@ extension APNsClient {
   ///
   /// - Parameter deadline: real time for the whole batch; what was not sent by then is
   ///   ``PushResult/notSent(_:)``.
-  /// - Returns: a result for each item, in the order of the items.
+  /// - Returns: a result for each item, in the order of the items. One that breaks a rule does not
+  ///   keep the others back.
   package func push(
     batch items: [PushItem], _ template: PushTemplate, deadline: Duration = .seconds(30)
   ) async -> [PushResult] {
-    if let failure = items.lazy.compactMap({ Self.sizeFailure($0.payload, template) }).first {
-      return items.map { _ in .notSent(failure) }
-    }
+    let broken = items.indices.filter { fault(of: items[$0], template) != nil }
+    guard broken.isEmpty else { return await push(items, without: broken, template, deadline) }
     let requests = items.map {
       BatchItem(values: [$0.token.path, $0.id ?? requestIDs.next()], body: $0.payload)
     }
     let answers = await exchange.sendAll(
       over: pushes, template.cached, requests, deadline: loop.now + deadline)
     return answers.map { PushResult($0) }
+  }
+
+  private func push(
+    _ items: [PushItem], without broken: [Int], _ template: PushTemplate, _ deadline: Duration
+  ) async -> [PushResult] {
+    var good = items
+    for index in broken.reversed() { good.remove(at: index) }
+    var results = await push(batch: good, template, deadline: deadline)
+    for index in broken {
+      guard let failure = fault(of: items[index], template) else { continue }
+      results.insert(.notSent(failure), at: index)
+    }
+    return results
   }
 
   /// Sends one payload to many devices.
@@ -93,9 +107,13 @@ extension APNsClient {
       batch: tokens.map { PushItem(token: $0, payload: payload) }, template, deadline: deadline)
   }
 
-  private static func sizeFailure(_ payload: [UInt8], _ template: PushTemplate) -> APNsFailure? {
-    let limit = template.options.type.payloadLimitBytes
-    return payload.count <= limit
-      ? nil : .payload(.tooLarge(bytes: payload.count, limit: limit))
+  private func fault(of item: PushItem, _ template: PushTemplate) -> APNsFailure? {
+    let type = template.options.type
+    if type.needsToken && !exchange.usesTokens { return .rule(.needsToken(type)) }
+    if let id = item.id, !RequestIDs.isCanonical(id) { return .rule(.unusableID) }
+    let limit = type.payloadLimitBytes
+    let bytes = item.payload.count
+    if bytes == 0 { return .payload(.empty) }
+    return bytes <= limit ? nil : .payload(.tooLarge(bytes: bytes, limit: limit))
   }
 }

@@ -16,6 +16,12 @@ package struct APNsClientConfiguration: Sendable {
     // The list of 10,000 channels is the largest answer of APNs.
     management.http.limits.bodyBytes = 4 << 20
   }
+
+  mutating func connect(through proxy: HTTPProxy) {
+    broadcasts.http.proxy = proxy
+    management.http.proxy = proxy
+    pushes.http.proxy = proxy
+  }
 }
 
 /// Speaks to APNs for one app in one environment: broadcasts, their channels, and device pushes.
@@ -41,14 +47,18 @@ package actor APNsClient {
   var requestIDs = RequestIDs()
 
   /// - Parameters:
-  ///   - credentials: shared by all clients of the team's key.
+  ///   - credentials: of a signing key, shared by all its clients; or a certificate of this app.
   ///   - clock: whose wall time APNs lives in; deadlines are real time.
-  /// - Throws: when the certificates to trust cannot be read.
+  /// - Throws: when APNs would refuse everything: the key or certificate is not for this app, the
+  ///   certificate has expired. And when certificates cannot be read.
   package init(
-    app: APNsApp, hosts: APNsHosts, credentials: ProviderCredentials, clock: ServiceClock,
+    app: APNsApp, hosts: APNsHosts, credentials: APNsCredentials, clock: ServiceClock,
     configuration: APNsClientConfiguration = APNsClientConfiguration(), loop: EventLoop
-  ) throws(TLSConfigurationError) {
-    let tls = try TLSClientContext(trust: hosts.trust, alpn: ["h2"])
+  ) throws(APNsSetupError) {
+    try credentials.check(for: app, at: clock.wall)
+    let tls = try Self.context(hosts.trust, credentials)
+    var configuration = configuration
+    if let proxy = hosts.proxy { configuration.connect(through: proxy) }
     self.app = app
     self.loop = loop
     exchange = AuthorizedExchange(credentials: credentials, clock: clock, loop: loop)
@@ -62,6 +72,18 @@ package actor APNsClient {
     templates = BroadcastTemplates(app: app.bundleID, authority: hosts.broadcast.authority)
   }
 
+  private static func context(
+    _ trust: TLSTrust, _ credentials: APNsCredentials
+  ) throws(APNsSetupError) -> TLSClientContext {
+    var identity: TLSIdentity?
+    if case .certificate(let certificate) = credentials { identity = certificate.identity }
+    do throws(TLSConfigurationError) {
+      return try TLSClientContext(trust: trust, alpn: ["h2"], identity: identity)
+    } catch {
+      throw .tls(error.description)
+    }
+  }
+
   // MARK: Broadcasts
 
   /// Sends one content-state to every phone that is subscribed to a channel.
@@ -70,6 +92,7 @@ package actor APNsClient {
   package func broadcast(
     _ broadcast: Broadcast, deadline: Duration = .seconds(10)
   ) async -> BroadcastResult {
+    if let failure = Self.ruleFailure(broadcast) { return .notSent(failure) }
     let requestID = broadcast.requestID ?? requestIDs.next()
     let values = [broadcast.channelID.text, broadcast.expiration, requestID]
     let answer = await exchange.send(
@@ -82,6 +105,13 @@ package actor APNsClient {
     case .notSent(let failure): return .notSent(failure)
     case .unknown(let failure): return .unknown(failure)
     }
+  }
+
+  private static func ruleFailure(_ broadcast: Broadcast) -> APNsFailure? {
+    if let id = broadcast.requestID, !RequestIDs.isCanonical(id) { return .rule(.unusableID) }
+    let (bytes, limit) = (broadcast.payload.count, BroadcastPayload.limitBytes)
+    if bytes == 0 { return .payload(.empty) }
+    return bytes <= limit ? nil : .payload(.tooLarge(bytes: bytes, limit: limit))
   }
 
   // MARK: Channels
@@ -149,6 +179,7 @@ package actor APNsClient {
     _ call: ChannelManagement.Call, _ requestID: String?, _ deadline: Duration,
     read: (HTTPResponse, String) throws(MalformedReply) -> Value
   ) async -> ChannelResult<Value> {
+    if let requestID, !RequestIDs.isCanonical(requestID) { return .notSent(.rule(.unusableID)) }
     let requestID = requestID ?? requestIDs.next()
     let (bundleID, authority) = (app.bundleID, management.host.authority)
     let template = CachedTemplate { authorization throws(ExchangeFailure) in

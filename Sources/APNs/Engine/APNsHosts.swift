@@ -1,3 +1,4 @@
+package import HTTP
 package import Transport
 
 /// Which of Apple's two worlds an app's tokens and channels belong to. They never mix.
@@ -55,31 +56,35 @@ package struct APNsHosts: Sendable {
   /// Channel management. Its ports have no alternative: 2195 and 2196 must be open.
   package var management: APNsHost
   package var trust: TLSTrust
+  /// Opens tunnels to all of them, to their own ports; nil connects directly.
+  package var proxy: HTTPProxy?
 
   package init(
-    push: APNsHost, broadcast: APNsHost? = nil, management: APNsHost, trust: TLSTrust = .system
+    push: APNsHost, broadcast: APNsHost? = nil, management: APNsHost, trust: TLSTrust = .system,
+    proxy: HTTPProxy? = nil
   ) {
     self.push = push
     self.broadcast = broadcast ?? push
     self.management = management
     self.trust = trust
+    self.proxy = proxy
   }
 
   /// Apple's own.
   package static func apple(
-    _ environment: APNsEnvironment, trust: TLSTrust = .system
+    _ environment: APNsEnvironment, trust: TLSTrust = .system, proxy: HTTPProxy? = nil
   ) -> APNsHosts {
     switch environment {
     case .production:
       APNsHosts(
         push: APNsHost(name: "api.push.apple.com", port: 443),
         management: APNsHost(name: "api-manage-broadcast.push.apple.com", port: 2196),
-        trust: trust)
+        trust: trust, proxy: proxy)
     case .development:
       APNsHosts(
         push: APNsHost(name: "api.sandbox.push.apple.com", port: 443),
         management: APNsHost(name: "api-manage-broadcast.sandbox.push.apple.com", port: 2195),
-        trust: trust)
+        trust: trust, proxy: proxy)
     }
   }
 }

@@ -10,6 +10,10 @@ package enum APNsFailure: Error, Sendable, CustomStringConvertible {
   case noProviderToken(ProviderCredentials.Failure)
   /// The payload breaks a rule, so APNs would refuse it.
   case payload(PayloadError)
+  /// The push breaks another rule of APNs.
+  case rule(PushRuleError)
+  /// The client's certificate is of no use any more.
+  case setup(APNsSetupError)
 
   package var description: String {
     switch self {
@@ -20,6 +24,8 @@ package enum APNsFailure: Error, Sendable, CustomStringConvertible {
         + "environment."
     case .noProviderToken(let failure): failure.description
     case .payload(let error): error.description
+    case .rule(let error): error.description
+    case .setup(let error): error.description
     }
   }
 }

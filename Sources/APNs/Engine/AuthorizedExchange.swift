@@ -10,19 +10,21 @@ final class CachedTemplate: Sendable {
     var template: RequestTemplate?
   }
 
-  private let make: @Sendable (_ authorization: String) throws(ExchangeFailure) -> RequestTemplate
+  private let make: @Sendable (_ authorization: String?) throws(ExchangeFailure) -> RequestTemplate
   private let state = Mutex(State())
 
   init(
-    _ make: @escaping @Sendable (_ authorization: String) throws(ExchangeFailure) -> RequestTemplate
+    _ make:
+      @escaping @Sendable (_ authorization: String?) throws(ExchangeFailure) -> RequestTemplate
   ) {
     self.make = make
   }
 
-  func template(for token: ProviderToken) throws(ExchangeFailure) -> RequestTemplate {
+  /// - Parameter token: nil for a connection with a certificate, which has no `authorization`.
+  func template(for token: ProviderToken?) throws(ExchangeFailure) -> RequestTemplate {
     let known = state.withLock { $0.token == token ? $0.template : nil }
     if let known { return known }
-    let made = try make(token.authorization)
+    let made = try make(token?.authorization)
     state.withLock { $0 = State(token: token, template: made) }
     return made
   }
@@ -40,13 +42,17 @@ final class BroadcastTemplates {
       CachedTemplate { authorization throws(ExchangeFailure) in
         try RequestTemplate(
           method: "POST", authority: authority, path: "/4/broadcasts/apps/\(app.text)",
-          fields: [
-            "authorization": authorization, "apns-push-type": PushType.liveActivity.rawValue,
-            "apns-priority": priority.text,
-          ],
-          volatile: Self.volatile)
+          fields: Self.fields(priority, authorization), volatile: Self.volatile)
       }
     }
+  }
+
+  private static func fields(_ priority: PushPriority, _ authorization: String?) -> HTTPFields {
+    var fields: HTTPFields = [
+      "apns-push-type": PushType.liveActivity.rawValue, "apns-priority": priority.text,
+    ]
+    fields["authorization"] = authorization
+    return fields
   }
 
   func template(_ priority: PushPriority) -> CachedTemplate {
@@ -75,19 +81,22 @@ final class AuthorizedExchange {
 
   private static let mostReconnections = 3
 
-  private let credentials: ProviderCredentials
+  private let credentials: APNsCredentials
   private let clock: ServiceClock
   private let loop: EventLoop
   private var gate = CredentialGate()
-  private var known: (token: ProviderToken, until: Moment)?
+  /// What the credentials gave last: a token, or none for a certificate.
+  private var known: (token: ProviderToken?, until: Moment)?
 
-  init(credentials: ProviderCredentials, clock: ServiceClock, loop: EventLoop) {
+  init(credentials: APNsCredentials, clock: ServiceClock, loop: EventLoop) {
     self.credentials = credentials
     self.clock = clock
     self.loop = loop
   }
 
   var health: APNsHealth.Credentials { gate.credentials }
+
+  var usesTokens: Bool { if case .token = credentials { true } else { false } }
 
   func send(
     over pool: ConnectionPool, _ template: CachedTemplate, values: [String], body: [UInt8],
@@ -96,7 +105,7 @@ final class AuthorizedExchange {
     if let refusal = gate.refusal(at: loop.now) { return .notSent(.credentialsRefused(refusal)) }
     var budget = RepeatBudget()
     while true {
-      let (token, head): (ProviderToken, RequestTemplate)
+      let (token, head): (ProviderToken?, RequestTemplate)
       switch await prepare(template) {
       case .success(let prepared): (token, head) = prepared
       case .failure(let failure): return .notSent(failure)
@@ -122,7 +131,7 @@ final class AuthorizedExchange {
     var open = Array(items.indices)
     var budget = RepeatBudget()
     while !open.isEmpty {
-      let (token, head): (ProviderToken, RequestTemplate)
+      let (token, head): (ProviderToken?, RequestTemplate)
       switch await prepare(template) {
       case .success(let prepared): (token, head) = prepared
       case .failure(let failure):
@@ -149,8 +158,8 @@ final class AuthorizedExchange {
 
   private func prepare(
     _ template: CachedTemplate
-  ) async -> Result<(ProviderToken, RequestTemplate), APNsFailure> {
-    do throws(ProviderCredentials.Failure) {
+  ) async -> Result<(ProviderToken?, RequestTemplate), APNsFailure> {
+    do throws(APNsFailure) {
       let token = try await presentToken()
       do throws(ExchangeFailure) {
         return .success((token, try template.template(for: token)))
@@ -158,18 +167,18 @@ final class AuthorizedExchange {
         return .failure(.exchange(error))
       }
     } catch {
-      return .failure(.noProviderToken(error))
+      return .failure(error)
     }
   }
 
-  private func answer(_ outcome: ExchangeOutcome, _ token: ProviderToken) -> Answer {
+  private func answer(_ outcome: ExchangeOutcome, _ token: ProviderToken?) -> Answer {
     switch outcome {
     case .notSent(let failure): return .notSent(.exchange(failure))
     case .unknown(let failure): return .unknown(.exchange(failure))
     case .answered(let response):
       if (200..<300).contains(response.status) {
         gate.accepted()
-        credentials.accepted(token)
+        if case .token(let credentials) = credentials, let token { credentials.accepted(token) }
         return .success(response)
       }
       return .refused(APNsRefusal(response, now: clock.wall))
@@ -198,17 +207,21 @@ final class AuthorizedExchange {
 
   /// Acts on a refusal, and says whether the request may be repeated.
   private func judge(
-    _ refusal: APNsRefusal, _ token: ProviderToken, _ pool: ConnectionPool, _ connection: Int?
+    _ refusal: APNsRefusal, _ token: ProviderToken?, _ pool: ConnectionPool, _ connection: Int?
   ) async -> Verdict {
     switch refusal.disposition {
     case .newProviderToken:
+      // Nothing would be different the second time for a certificate.
+      guard case .token(let credentials) = credentials, let token else { return .giveUp }
       credentials.refused(token, refusal)
       known = nil
       return .renewed
     case .keepProviderToken:
       // APNs counts tokens by connection too, and was seen to leave such a one unanswered for an
       // hour: the present token goes on over another connection.
-      credentials.refused(token, refusal)
+      if case .token(let credentials) = credentials, let token {
+        credentials.refused(token, refusal)
+      }
       if let connection { await pool.retire(connection) }
       return .reconnect
     case .reconnect:
@@ -225,16 +238,34 @@ final class AuthorizedExchange {
   }
 
   /// Asks the credentials once a second, since that takes a lock and two looks at clocks.
-  private func presentToken() async throws(ProviderCredentials.Failure) -> ProviderToken {
+  ///
+  /// - Returns: nil where a certificate stands for the token.
+  private func presentToken() async throws(APNsFailure) -> ProviderToken? {
     let now = loop.now
     if let known, now < known.until { return known.token }
-    let token: ProviderToken
-    if let present = credentials.presentToken() {
-      token = present
-    } else {
-      token = try await credentials.token()
+    let token: ProviderToken?
+    switch credentials {
+    case .token(let credentials): token = try await Self.token(of: credentials)
+    case .certificate(let certificate):
+      do throws(APNsSetupError) {
+        try certificate.checkDates(at: clock.wall)
+      } catch {
+        throw .setup(error)
+      }
+      token = nil
     }
     known = (token, now + .seconds(1))
     return token
+  }
+
+  private static func token(
+    of credentials: ProviderCredentials
+  ) async throws(APNsFailure) -> ProviderToken {
+    if let present = credentials.presentToken() { return present }
+    do throws(ProviderCredentials.Failure) {
+      return try await credentials.token()
+    } catch {
+      throw .noProviderToken(error)
+    }
   }
 }

@@ -1,6 +1,7 @@
 /// Why a payload cannot be sent. Found before anything leaves the process.
 package enum PayloadError: Error, Sendable, Equatable, CustomStringConvertible {
   case tooLarge(bytes: Int, limit: Int)
+  case empty
   /// Content-state and attributes together, which the phone limits whatever the wire allows.
   case contentTooLarge(bytes: Int, limit: Int)
   /// The text of `name` is JSON, but no object.
@@ -16,6 +17,7 @@ package enum PayloadError: Error, Sendable, Equatable, CustomStringConvertible {
     switch self {
     case .tooLarge(let bytes, let limit):
       "The payload has \(bytes) bytes, \(bytes - limit) over APNs' limit of \(limit)."
+    case .empty: "The payload is empty; APNs refuses that with PayloadEmpty."
     case .contentTooLarge(let bytes, let limit):
       "The content-state (with the attributes) has \(bytes) bytes, \(bytes - limit) over the "
         + "\(limit) that a Live Activity can hold."

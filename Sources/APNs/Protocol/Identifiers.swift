@@ -130,6 +130,18 @@ package struct RequestIDs: Sendable {
     }
   }
 
+  /// Whether `text` is a UUID as APNs takes them: 8-4-4-4-12 digits, lower case.
+  static func isCanonical(_ text: String) -> Bool {
+    var position = 0
+    for byte in text.utf8 {
+      let wantsDash = position == 8 || position == 13 || position == 18 || position == 23
+      let isDigit = (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte)
+      guard wantsDash ? byte == UInt8(ascii: "-") : isDigit else { return false }
+      position += 1
+    }
+    return position == 36
+  }
+
   /// SplitMix64 with an increment of its own: two clients that started alike still differ.
   private mutating func word() -> UInt64 {
     state &+= weyl

@@ -42,6 +42,9 @@ package enum PushType: String, Sendable, CaseIterable {
     }
   }
 
+  /// Whether connections with a certificate cannot carry it.
+  package var needsToken: Bool { self == .location }
+
   /// Most bytes of a payload, as Apple sets it; over it APNs answers 413.
   package var payloadLimitBytes: Int { self == .voip ? 5_120 : 4_096 }
 }

@@ -167,8 +167,8 @@ struct ServiceParts: Sendable {
           key: app.key, clock: configuration.clock, store: SharedTokens(store: store, key: app.key))
       credentials[keyName] = shared
       let client = try APNsClient(
-        app: try app.atAPNs, hosts: app.hosts, credentials: shared, clock: configuration.clock,
-        loop: loop)
+        app: try app.atAPNs, hosts: app.hosts, credentials: .token(shared),
+        clock: configuration.clock, loop: loop)
       gateways[try app.identity] = AppGateway(client: client, log: log)
     }
     return gateways

@@ -4,6 +4,7 @@ internal import Crypto
 internal import FieldTrips
 internal import FieldcastServer
 import Foundation
+internal import HTTP
 internal import Transport
 
 /// The settings of a node, as options and environment variables.
@@ -46,6 +47,13 @@ enum ServiceOptions {
   static let trust = Option<String?>.text(
     "apns-trust", "FILE", environment: "FIELDCAST_APNS_TRUST",
     help: "PEM file of the authority that those servers' certificates come from.")
+  static let proxy = Option<String?>.text(
+    "apns-proxy", "URL", environment: "FIELDCAST_APNS_PROXY",
+    help: """
+      A proxy that opens tunnels (CONNECT) to APNs' ports 443 and 2195 or 2196, such as \
+      http://proxy.example:3128. A user and password before the host, user:password@, belong in \
+      the environment rather than on the command line.
+      """)
   static let node = Option<String?>.text(
     "node", "NAME", environment: "FIELDCAST_NODE",
     help: "Unique among running nodes, the same after a restart. Without it, the machine's name.")
@@ -76,7 +84,8 @@ enum ServiceOptions {
 
   static let all: [OptionSpec] = [
     listen.spec, redis.spec, redisTrust.spec, data.spec, bundleID.spec, environment.spec,
-    teamID.spec, keyID.spec, keyFile.spec, push.spec, management.spec, trust.spec, node.spec,
+    teamID.spec, keyID.spec, keyFile.spec, push.spec, management.spec, trust.spec, proxy.spec,
+    node.spec,
     budget.spec, burst.spec, channelGrace.spec, lease.spec, grace.spec, clock.spec,
   ]
 
@@ -148,6 +157,13 @@ enum ServiceOptions {
     var hosts = APNsHosts.apple(
       environment == .production ? .production : .development,
       trust: arguments[trust].map { .systemAnd(file: $0) } ?? .system)
+    do throws(HTTPProxyAddressError) {
+      hosts.proxy = try arguments[proxy].map { url throws(HTTPProxyAddressError) in
+        try HTTPProxy(url: url)
+      }
+    } catch {
+      throw CommandFailure(.configuration, "--apns-proxy (FIELDCAST_APNS_PROXY): \(error).")
+    }
     if let text = arguments[push] {
       hosts.push = try host(text, of: push.spec)
       hosts.broadcast = hosts.push
