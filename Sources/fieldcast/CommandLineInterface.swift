@@ -1,7 +1,8 @@
 /// Finds the command that a person asks for, checks its arguments, and runs it.
 package struct CommandLineInterface: Sendable {
   package static let commands: [any Command.Type] = [
-    ServeCommand.self, SimulateCommand.self, DemoCommand.self, TraceGenerateCommand.self,
+    ServeCommand.self, SimulateCommand.self, DemoCommand.self, LoadCommand.self,
+    TraceGenerateCommand.self,
     TraceImportCommand.self, TraceDescribeCommand.self, VersionCommand.self,
   ]
 

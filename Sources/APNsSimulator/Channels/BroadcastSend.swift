@@ -140,6 +140,7 @@ extension SimulatedAPNs {
       storage: storage(headers.expirationSeconds, now: now), payload: payload)
     let limit = ledgerLimit
     let references = apps[bundleID]?.channels[headers.channelID]?.publish(push, keeping: limit)
+    journal.accept(.init(bundleID: bundleID, channelID: headers.channelID, push: push))
     foldCrowds(bundleID, headers.channelID, now: now)
     for reference in references ?? [] {
       dispatch(push, to: .subscribed(reference.activityID), phone: reference.phone, now: now)

@@ -16,6 +16,7 @@ package struct SimulatedAPNs: Sendable {
   var deviceTokens: [String: DeviceToken] = [:]
   var phones: [Int: Phone] = [:]
   var crowds = CrowdDirectory()
+  var journal = BroadcastJournal()
   var deliveries = DeliveryQueue()
   var random: SeededRandom
   private var date = HTTPDate()

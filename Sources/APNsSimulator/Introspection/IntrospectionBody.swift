@@ -40,6 +40,14 @@ struct IntrospectionBody {
     try read(key, "a string") { $0.string }
   }
 
+  mutating func texts(_ key: String) throws(Problem) -> [String]? {
+    try read(key, "a list of strings") { value in
+      guard let elements = value.array else { return nil }
+      let texts = elements.compactMap(\.string)
+      return texts.count == elements.count ? texts : nil
+    }
+  }
+
   mutating func flag(_ key: String) throws(Problem) -> Bool? {
     try read(key, "true or false") { $0.bool }
   }

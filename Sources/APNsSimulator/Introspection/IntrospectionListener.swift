@@ -14,6 +14,7 @@ struct IntrospectionListener: Sendable {
   func router() -> Router {
     var router = Router()
     addReading(&router)
+    addFollowing(&router)
     addPhones(&router)
     addControl(&router)
     return router

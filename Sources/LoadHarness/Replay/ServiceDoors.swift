@@ -54,6 +54,10 @@ package struct ServiceDoors: Sendable {
       staleDateSeconds: reply["staleDate"]?.int64)
   }
 
+  package func leave(_ member: String, trip: String) async throws {
+    _ = try await call("DELETE", "/v1/trips/\(trip)/members/\(member)", nil, expecting: 204)
+  }
+
   package func end(_ trip: String, dismissal: JSONValue) async throws {
     let body: JSONValue = .object(["id": "the-end", "dismissal": dismissal])
     _ = try await call("POST", "/v1/trips/\(trip)/end", body, expecting: 202)

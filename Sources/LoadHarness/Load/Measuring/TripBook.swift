@@ -1,0 +1,49 @@
+/// What one trip's phones owe its members: captures that have happened and are not shown yet.
+///
+/// Captures of a trip are numbered as they were scheduled, and a card shows how many it counts: a
+/// card that shows 12 shows the first twelve. Doors may overtake each other by a little, which
+/// exchanges two neighbours' waits and leaves their sum.
+struct TripBook: Sendable {
+  private(set) var captured = 0
+  private(set) var shown = 0
+  /// When those that are not shown happened, oldest first, behind `first`.
+  private var waiting: [Int64] = []
+  private var first = 0
+  /// Since when the card has been wrong; nil while it shows everything.
+  private(set) var wrongSince: Int64?
+  /// Time up to here is counted as wrong already.
+  private var countedUntil = Int64.min
+
+  var behind: Int { captured - shown }
+
+  mutating func capture(at nanoseconds: Int64) {
+    captured += 1
+    waiting.append(nanoseconds)
+    // The broadcast before may still be on its way, and then the card is wrong up to its arrival.
+    if wrongSince == nil { wrongSince = max(nanoseconds, countedUntil) }
+  }
+
+  /// A broadcast shows `count` notes on the phones from `moment` on.
+  ///
+  /// - Parameter body: called with the time of each capture that it is the first to show.
+  /// - Returns: since when the card was wrong, if it is right now; else nil.
+  mutating func show(
+    _ count: Int, at moment: Int64, _ body: (_ capturedAt: Int64) -> Void
+  ) -> Int64? {
+    let fresh = min(count, captured) - shown
+    guard fresh > 0 else { return nil }
+    for index in first..<(first + fresh) { body(waiting[index]) }
+    first += fresh
+    shown += fresh
+    if first > 64, first * 2 > waiting.count {
+      waiting.removeFirst(first)
+      first = 0
+    }
+    // What was captured before that moment keeps it wrong, although we heard of both together.
+    let next = first < waiting.count ? waiting[first] : nil
+    guard let since = wrongSince, next.map({ $0 >= moment }) ?? true else { return nil }
+    wrongSince = next
+    countedUntil = moment
+    return since
+  }
+}
