@@ -117,6 +117,13 @@ let package = Package(
         "fieldcast",
       ],
       swiftSettings: common),
+    // Others' clients against the simulator, and the engine against others' servers and faults.
+    .testTarget(
+      name: "InteroperabilityTests",
+      dependencies: [
+        "APNs", "APNsSimulator", "HTTP", "Transport", "Crypto", "JSON", "Clocks",
+      ],
+      exclude: ["Clients"], swiftSettings: common),
     // The command line, and that rooms import only what the plan allows.
     .testTarget(name: "HouseTests", dependencies: ["fieldcast"], swiftSettings: common),
   ],

@@ -73,3 +73,58 @@ install_packages() {
   command -v curl >/dev/null || wanted+=(curl)
   install_missing "${wanted[@]}"
 }
+
+# Others' programs that the tests hold Fieldcast against. What cannot be had is left out; a file
+# beside it says why, and the tests that need it say so too.
+install_peers() {
+  local wanted=(nghttp2-client nghttp2-server)
+  /usr/bin/python3 -c 'import ensurepip' 2>/dev/null || wanted+=(python3-venv)
+  install_missing "${wanted[@]}"
+  mkdir -p .build
+  install_nginx
+  install_python_clients
+}
+
+# Only the program, into the build's folder: the package would start a server on port 80.
+install_nginx() {
+  local servers=.build/servers why_not=.build/nginx.missing problem
+  rm -f "$why_not"
+  if [ -x /usr/sbin/nginx ] || "$servers/usr/sbin/nginx" -v 2>/dev/null; then return; fi
+  say "unpacking nginx into $servers"
+  if ! problem=$(
+    exec 2>&1
+    command -v apt-get || { echo "no apt here"; exit 1; }
+    rm -rf "$servers" && mkdir -p "$servers" && cd "$servers" || exit 1
+    # Debian's and Ubuntu's releases have the program in different packages.
+    for package in nginx nginx-light nginx-core; do
+      apt-get -q download "$package" && dpkg-deb -x "$package"_*.deb . && rm -f ./*.deb
+      [ ! -x usr/sbin/nginx ] || break
+    done
+    usr/sbin/nginx -v
+  ); then
+    echo "nginx cannot be had: $(tail -n 1 <<<"$problem")" >"$why_not"
+    say "$(<"$why_not")"
+  fi
+}
+
+# Public APNs clients, in a virtual environment of the build.
+install_python_clients() {
+  local clients=.build/clients why_not=.build/clients.missing problem
+  local requirements=Tests/InteroperabilityTests/Clients/requirements.txt
+  rm -f "$why_not"
+  if [ -x "$clients/bin/python" ] && cmp -s "$requirements" "$clients/installed.txt"; then return; fi
+  say "installing $(tr '\n' ' ' <"$requirements")into $clients"
+  rm -rf "$clients"
+  if problem=$(
+    exec 2>&1
+    /usr/bin/python3 -m venv "$clients" &&
+      "$clients/bin/python" -m pip install -q --disable-pip-version-check --retries 1 \
+        --timeout 20 -r "$requirements"
+  ); then
+    cp "$requirements" "$clients/installed.txt"
+  else
+    rm -rf "$clients"
+    echo "Python's clients cannot be had: $(tail -n 1 <<<"$problem")" >"$why_not"
+    say "$(<"$why_not")"
+  fi
+}

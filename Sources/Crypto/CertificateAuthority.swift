@@ -77,6 +77,22 @@ package final class CertificateAuthority: @unchecked Sendable {
       chainPEM: try issued.pem() + certificatePEM(), privateKeyPEM: try ownKey.pkcs8PEM())
   }
 
+  /// Makes a key and a client's certificate that names its holder by a user ID, as those are that
+  /// Apple issues for push notifications.
+  package func issueClient(
+    commonName: String, userID: String, validity: Validity
+  ) throws(CryptoError) -> Issued {
+    let ownKey = try P256PrivateKey.generate()
+    let issued = try Certificate(commonName: commonName, publicKey: ownKey, validity: validity)
+    try issued.name("UID", userID)
+    try issued.add(NID_basic_constraints, "critical,CA:FALSE", issuer: certificate)
+    try issued.add(NID_key_usage, "critical,digitalSignature", issuer: certificate)
+    try issued.add(NID_ext_key_usage, "clientAuth", issuer: certificate)
+    try issued.sign(by: key, issuer: certificate)
+    return Issued(
+      chainPEM: try issued.pem() + certificatePEM(), privateKeyPEM: try ownKey.pkcs8PEM())
+  }
+
   /// `DNS:…` or `IP:…`; the list is separated by commas, so a name must not hold one.
   private static func text(of name: SubjectName) throws(CryptoError) -> String {
     let (prefix, value) =
@@ -115,13 +131,18 @@ private final class Certificate {
       ASN1_TIME_set(X509_getm_notAfter(pointer), Int(validity.notAfterSeconds)) != nil,
       X509_set_pubkey(pointer, publicKey.pointer) == 1
     else { throw OpenSSLErrors.take("make a certificate") }
-    let name = Array(commonName.utf8)
-    let added = X509_NAME_add_entry_by_txt(
-      X509_get_subject_name(pointer), "CN", MBSTRING_UTF8, name, Int32(name.count), -1, 0)
-    guard added == 1 else { throw .unusableName(commonName) }
+    try name("CN", commonName)
   }
 
   deinit { X509_free(pointer) }
+
+  /// Adds a part to the subject.
+  func name(_ attribute: String, _ value: String) throws(CryptoError) {
+    let bytes = Array(value.utf8)
+    let added = X509_NAME_add_entry_by_txt(
+      X509_get_subject_name(pointer), attribute, MBSTRING_UTF8, bytes, Int32(bytes.count), -1, 0)
+    guard added == 1 else { throw .unusableName(value) }
+  }
 
   func add(_ identifier: Int32, _ value: String, issuer: Certificate) throws(CryptoError) {
     guard copenssl_add_extension(pointer, issuer.pointer, identifier, value) == 1 else {

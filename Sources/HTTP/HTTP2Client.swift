@@ -107,6 +107,9 @@ package actor HTTP2Client {
   }
 
   private func begin(isTLS: Bool) async throws(HTTP2ConnectError) {
+    guard stream.isOpen else {
+      throw .closedEarly(endpoint: peer, reason: "it was cut behind the handshake", nil)
+    }
     guard !isTLS || stream.alpn == "h2" else {
       let agreed = stream.alpn
       stream.abort()

@@ -206,7 +206,9 @@ package final class ByteStream: @unchecked Sendable {
     guard let handshake else { return }
     self.handshake = nil
     loop.cancel(handshake.deadline)
-    if case .failure = result { finish(.byUs) }
+    // Until somebody takes the bytes they stay where they are: the end of the stream, read too
+    // early, would hide what the peer said before it.
+    if case .failure = result { finish(.byUs) } else { _ = updateWatch() }
     handshake.finished(result)
   }
 

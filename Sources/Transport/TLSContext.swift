@@ -19,7 +19,7 @@ package enum TLSTrust: Sendable {
 }
 
 /// A certificate chain with its private key, as PEM text.
-package struct TLSIdentity: Sendable {
+package struct TLSIdentity: Sendable, Equatable {
   package let certificateChainPEM: [UInt8]
   package let privateKeyPEM: [UInt8]
 
@@ -124,6 +124,8 @@ package final class TLSServerContext: @unchecked Sendable {
           X509_free(certificate)
         }
         SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER, nil)
+        // Without a context of its own OpenSSL resumes no session of a verified client, and fails.
+        SSL_CTX_set_session_id_context(pointer, [1], 1)
       }
     } catch {
       SSL_CTX_free(pointer)

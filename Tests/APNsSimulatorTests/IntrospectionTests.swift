@@ -106,11 +106,11 @@ import Transport
       #expect(advanced.status == 200)
       let after = await world.simulator.now
       #expect(after - before >= Duration.seconds(3600))
-      let faults = #"{"stalledShare":0.5,"clockSkewSeconds":-5,"goAwayStreamsBack":3}"#
+      let faults = #"{"faults":"429=100%,skew=-5s,goaway=0%x3"}"#
       let accepted = try await asker.ask("POST", "/faults", faults)
       #expect(accepted.status == 200)
       let set = await world.simulator.faults
-      #expect(set.stalledShare == 0.5)
+      #expect(set.throttled.share == 1)
       #expect(set.clockSkew == .seconds(-5))
       #expect(set.goAwayStreamsBack == 3)
       let lossy = try await asker.ask("POST", "/delivery", #"{"lossShare":0.25}"#)
@@ -120,13 +120,13 @@ import Transport
   }
 
   @Test(arguments: [
-    ("POST", "/faults", #"{"stalledShare":2}"#, 400), ("POST", "/faults", #"{"stalled":1}"#, 400),
+    ("POST", "/faults", #"{"faults":"reset=2"}"#, 400), ("POST", "/faults", #"{"stalled":1}"#, 400),
     ("POST", "/faults", "[1]", 400), ("POST", "/faults", "{", 400),
     ("POST", "/crowds", #"{"count":1}"#, 400), ("POST", "/crowds", #"{"channel":1}"#, 400),
     ("POST", "/crowds", #"{"channel":"AAAA"}"#, 404), ("GET", "/phones/99/cards", "", 404),
     ("GET", "/phones/x/cards", "", 400), ("GET", "/channels/AAAA", "", 404),
     ("POST", "/clock", #"{"advanceSeconds":-1}"#, 400), ("GET", "/nothing", "", 404),
-    ("POST", "/phones", #"{"system":"x"}"#, 400),
+    ("POST", "/phones", #"{"system":"x"}"#, 400), ("POST", "/phones/1/tokens", "{}", 400),
     ("POST", "/tokens/abcd", #"{"state":"gone"}"#, 400),
   ])
   func `says what was wrong with a request`(

@@ -83,17 +83,57 @@ import Transport
     }
   }
 
-  @Test func `speaks nothing but h2`() async throws {
+  @Test func `speaks nothing but HTTP/2`() async throws {
     try await LiveWorld.with { world in
       let access = world.simulator.access
-      for alpn in [["http/1.1"], []] {
-        let tls = try TLSClientContext(trust: .pem(access.trustPEM), alpn: alpn)
-        await #expect(throws: (any Error).self) {
-          _ = try await HTTP2Client.connect(
-            to: .tcp(host: "127.0.0.1", port: access.pushPort), tls: tls, on: world.loop)
+      let tls = try TLSClientContext(trust: .pem(access.trustPEM), alpn: ["http/1.1"])
+      await #expect(throws: (any Error).self) {
+        _ = try await HTTP2Client.connect(
+          to: .tcp(host: "127.0.0.1", port: access.pushPort), tls: tls, on: world.loop)
+      }
+    }
+  }
+
+  @Test func `takes HTTP/2 also from those who say nothing in ALPN`() async throws {
+    try await LiveWorld.with { world in
+      let access = world.simulator.access
+      let tls = try TLSClientContext(trust: .pem(access.trustPEM), alpn: [])
+      let stream = try await StreamConnector.connect(
+        to: .tcp(host: "127.0.0.1", port: access.managementPort), tls: tls, on: world.loop)
+      let greeting = await FirstFrame.answer(on: stream)
+      // The length of the frame in three bytes, then its type: SETTINGS.
+      #expect(greeting.count > 3)
+      #expect(greeting.dropFirst(3).first == 4)
+    }
+  }
+
+  /// Greets a server as HTTP/2 prescribes, and takes what comes first.
+  ///
+  /// `@unchecked Sendable` is right because its state is touched on its loop only.
+  private final class FirstFrame: StreamHandler, @unchecked Sendable {
+    private var waiter: UnsafeContinuation<[UInt8], Never>?
+
+    static func answer(on stream: ByteStream) async -> [UInt8] {
+      await withUnsafeContinuation { continuation in
+        stream.loop.execute {
+          let handler = FirstFrame()
+          handler.waiter = continuation
+          stream.start(handler)
+          stream.write(
+            Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + [0, 0, 0, 4, 0, 0, 0, 0, 0])
         }
       }
     }
+
+    private func end(_ bytes: [UInt8]) {
+      waiter?.resume(returning: bytes)
+      waiter = nil
+    }
+
+    func streamReceived(_ bytes: RawSpan) { end(bytes.withUnsafeBytes { Array($0) }) }
+    func streamWillFlush() {}
+    func streamDrained() {}
+    func streamClosed(_ closure: StreamClosure) { end([]) }
   }
 
   @Test func `answers curl, on both ports, as Apple would`() async throws {
@@ -148,206 +188,5 @@ import Transport
       try? await client.loop.sleep(for: .milliseconds(5))
     }
     return await client.isDraining
-  }
-}
-
-@Suite struct `The simulator's faults` {
-  /// Sends broadcasts at once and counts what became of them.
-  private func outcomes(
-    _ count: Int, _ world: LiveWorld
-  ) async throws -> (byName: [String: Int], accepted: Int) {
-    let faults = await world.simulator.faults
-    try await world.simulator.setFaults(SimulatorFaults())
-    let management = try await world.connect(.management)
-    let channelID = try await world.createChannel(management)
-    let client = try await world.connect(.push)
-    // The first request brings the streams.
-    let first = await client.send(
-      world.broadcast(channelID, timestamp: 1, notes: 0), deadline: LiveWorld.patience)
-    #expect(first.response?.status == 200)
-    try await world.simulator.setFaults(faults)
-    var counts: [String: Int] = [:]
-    await withTaskGroup(of: String.self) { group in
-      for number in 1...count {
-        let request = world.broadcast(channelID, timestamp: 1 + Int64(number), notes: number)
-        group.addTask {
-          switch await client.send(request, deadline: .seconds(2)) {
-          case .answered(let response): "\(response.status)"
-          case .notSent: "not sent"
-          case .unknown(let failure): failure.kind == .deadline ? "silence" : "unknown"
-          }
-        }
-      }
-      for await name in group { counts[name, default: 0] += 1 }
-    }
-    let bundleID = world.bundleID
-    let accepted = await world.simulator.run { apns, _ in
-      apns.channel(bundleID, channelID)?.ledger.accepted ?? 0
-    }
-    return (counts, accepted - 1)
-  }
-
-  private func faulty(
-    _ change: @Sendable (inout SimulatorFaults) -> Void
-  ) -> SimulatorConfiguration {
-    configured {
-      change(&$0.faults)
-      $0.channels.storingBudget = nil
-    }
-  }
-
-  @Test func `refuse streams without touching them`() async throws {
-    try await LiveWorld.with(faulty { $0.refusedShare = 0.5 }) { world in
-      let (names, accepted) = try await outcomes(100, world)
-      #expect(names["not sent", default: 0] > 20)
-      #expect(names["200"] == accepted)
-      #expect(names["200", default: 0] + names["not sent", default: 0] == 100)
-    }
-  }
-
-  @Test func `stall and reset streams that were processed`() async throws {
-    try await LiveWorld.with(
-      faulty {
-        $0.stalledShare = 0.2
-        $0.resetShare = 0.2
-      }
-    ) { world in
-      let (names, accepted) = try await outcomes(100, world)
-      #expect(accepted == 100)
-      #expect(names["silence", default: 0] > 5)
-      #expect(names["unknown", default: 0] > 5)
-      #expect(names["200", default: 0] > 30)
-    }
-  }
-
-  @Test func `answer bursts of 429, 500 and 503`() async throws {
-    try await LiveWorld.with(
-      faulty {
-        $0.throttledShare = 0.3
-        $0.unavailableShare = 0.2
-        $0.internalErrorShare = 0.2
-      }
-    ) { world in
-      let (names, accepted) = try await outcomes(100, world)
-      #expect(names["429", default: 0] > 10)
-      #expect(names["503", default: 0] > 5)
-      #expect(names["500", default: 0] > 5)
-      #expect(names["200"] == accepted)
-    }
-  }
-
-  @Test func `go away below streams that are then truly not processed`() async throws {
-    try await LiveWorld.with(
-      faulty {
-        $0.goAwayShare = 0.05
-        $0.goAwayStreamsBack = 40
-        $0.latencyLow = .milliseconds(1)
-        $0.latencyHigh = .milliseconds(30)
-      }
-    ) { world in
-      let (names, accepted) = try await outcomes(200, world)
-      #expect(names["not sent", default: 0] > 0)
-      #expect(names["200"] == accepted)
-      #expect(names["200", default: 0] + names["not sent", default: 0] == 200)
-    }
-  }
-
-  @Test func `reset the connection under everything`() async throws {
-    try await LiveWorld.with(faulty { $0.connectionResetShare = 1 }) { world in
-      let (names, accepted) = try await outcomes(20, world)
-      #expect(accepted == 0)
-      #expect(names["200"] == nil)
-    }
-  }
-
-  @Test func `go away gracefully without losing a request`() async throws {
-    let configuration = faulty {
-      $0.goAwayEvery = 50
-      $0.isGoAwayGraceful = true
-      $0.latencyHigh = .milliseconds(10)
-    }
-    try await LiveWorld.with(configuration) { world in
-      let (names, accepted) = try await outcomes(200, world)
-      #expect(names["200", default: 0] >= 49)
-      #expect(names["200"] == accepted)
-      #expect(names["200", default: 0] + names["not sent", default: 0] == 200)
-    }
-  }
-
-  @Test func `close a connection after so many requests`() async throws {
-    try await LiveWorld.with(faulty { $0.closeEvery = 30 }) { world in
-      let (names, accepted) = try await outcomes(100, world)
-      // The first of the thirty raised the streams; the thirtieth is not processed.
-      #expect(accepted == 28)
-      #expect(names["200", default: 0] <= 28)
-    }
-  }
-
-  @Test func `come in bursts`() async throws {
-    try await LiveWorld.with(
-      faulty {
-        $0.unavailableShare = 0.02
-        $0.burstLength = 20
-      }
-    ) { world in
-      let (names, accepted) = try await outcomes(400, world)
-      #expect(names["503", default: 0] >= 20)
-      #expect(names["200"] == accepted)
-    }
-  }
-
-  @Test func `garble bodies of accepted requests`() async throws {
-    try await LiveWorld.with(faulty { $0.garbledShare = 1 }) { world in
-      let client = try await world.connect(.management)
-      let answer = await client.send(world.list, deadline: LiveWorld.patience).response
-      #expect(answer?.status == 200)
-      #expect(answer?.text == #"{"chann"#)
-    }
-  }
-
-  @Test func `spoil one connection and leave the other`() async throws {
-    try await LiveWorld.with { world in
-      let spoilt = try await world.connect(.management)
-      let sound = try await world.connect(.management)
-      var faults = SimulatorFaults()
-      faults.throttledShare = 1
-      let first = try #require(await world.simulator.connectionRecords.first)
-      try await world.simulator.setFaults(faults, connection: first.number)
-      #expect(await spoilt.send(world.list, deadline: LiveWorld.patience).response?.status == 429)
-      #expect(await sound.send(world.list, deadline: LiveWorld.patience).response?.status == 200)
-    }
-  }
-
-  @Test func `stop reading, and allow no streams`() async throws {
-    try await LiveWorld.with { world in
-      let client = try await world.connect(.management)
-      await world.simulator.setReading(false)
-      let silence = await client.send(world.list, deadline: .milliseconds(100))
-      #expect(silence.failure?.kind == .deadline)
-      await world.simulator.setReading(true)
-      #expect(await client.send(world.list, deadline: LiveWorld.patience).response?.status == 200)
-      await world.simulator.announce(maxConcurrentStreams: 0)
-      let refused = await client.send(world.list, deadline: .milliseconds(200))
-      #expect(refused.response == nil)
-    }
-  }
-
-  @Test func `repeat themselves with their seed`() {
-    var faults = SimulatorFaults()
-    faults.stalledShare = 0.3
-    faults.latencyHigh = .seconds(1)
-    func draws(_ seed: UInt64) -> [String] {
-      var random = SeededRandom(seed: seed)
-      return (0..<50).map { _ in "\(faults.fate(&random)) \(faults.latency(&random))" }
-    }
-    #expect(draws(1) == draws(1))
-    #expect(draws(1) != draws(2))
-  }
-
-  @Test func `are refused out of their range, by name`() {
-    var faults = SimulatorFaults()
-    faults.resetShare = 1.5
-    let error = #expect(throws: InvalidSetting.self) { try faults.validate() }
-    #expect(error?.description == "faults.resetShare=1.5: expected 0.0...1.0")
   }
 }

@@ -14,14 +14,18 @@ package struct ConnectionMemory: Sendable {
   var tokens: [String: AcceptedToken] = [:]
   /// The key of the first accepted request: it binds the connection to a team and an environment.
   var firstKey: RegisteredKey?
+  /// Of the client's certificate; with one, provider tokens are not looked at.
+  let certificateUserID: String?
   var refusalsInARow = 0
   /// What the last SETTINGS frame announced.
   package var maxConcurrentStreams: Int
   package var isGoingAway = false
   package var requests = 0
 
-  package init(_ settings: ConnectionSettings) {
-    maxConcurrentStreams = settings.streamsBeforeToken
+  package init(_ settings: ConnectionSettings, certificateUserID: String? = nil) {
+    self.certificateUserID = certificateUserID
+    maxConcurrentStreams =
+      certificateUserID == nil ? settings.streamsBeforeToken : settings.streamsAfterToken
   }
 }
 
@@ -52,7 +56,7 @@ extension ConnectionMemory {
   }
 
   private func streams(_ settings: ConnectionSettings) -> Int {
-    guard firstKey != nil else { return settings.streamsBeforeToken }
+    guard firstKey != nil || certificateUserID != nil else { return settings.streamsBeforeToken }
     if let slow = settings.slowDownAfterRefusals, refusalsInARow >= slow {
       return settings.streamsBeforeToken
     }

@@ -21,9 +21,12 @@ struct ProviderTokenCheck: Sendable {
     case refused(Reason)
   }
 
-  /// - Parameter connection: changed only when the token is accepted.
+  /// - Parameters:
+  ///   - connection: changed only when the token is accepted.
+  ///   - expiry: an age at which tokens expire earlier than they should.
   mutating func check(
-    _ authorization: String?, connection: inout ConnectionMemory, now: UnixTime
+    _ authorization: String?, connection: inout ConnectionMemory, now: UnixTime,
+    expiry: Duration? = nil
   ) -> Verdict {
     guard let authorization, authorization.hasPrefix("bearer ") else {
       return .refused(.missingProviderToken)
@@ -34,6 +37,9 @@ struct ProviderTokenCheck: Sendable {
       key.teamID == token.teamID
     else { return .refused(.invalidProviderToken) }
     if let reason = refusal(token, key, now: now) { return .refused(reason) }
+    if let expiry, now - UnixTime(wholeSeconds: token.issuedAtSeconds) >= expiry {
+      return .refused(.expiredProviderToken)
+    }
     if let reason = refusal(token, text, key, connection, now: now) { return .refused(reason) }
     remember(token, text, key, in: &connection, now: now)
     return .accepted(

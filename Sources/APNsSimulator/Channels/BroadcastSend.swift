@@ -10,7 +10,7 @@ extension SimulatedAPNs {
     _ request: SimulatedRequest, connection: inout ConnectionMemory, now: UnixTime
   ) -> SimulatedAnswer {
     let authentication = authenticate(request, &connection, now: now)
-    guard let key = authentication.key else {
+    guard let credential = authentication.credential else {
       return refusal(authentication.reason ?? .forbidden, request, isDevice: false)
     }
     let parts = request.path.split(separator: "/", omittingEmptySubsequences: false)
@@ -21,7 +21,7 @@ extension SimulatedAPNs {
       return refusal(.methodNotAllowed, request, isDevice: false)
     }
     let bundleID = String(parts[4])
-    switch broadcast(request, bundleID, key, now: now) {
+    switch broadcast(request, bundleID, credential, now: now) {
     case .failure(let refused):
       noteRefusedBroadcast(request, bundleID, refused.reason)
       return refusal(refused.reason, request, isDevice: false)
@@ -38,9 +38,10 @@ extension SimulatedAPNs {
   }
 
   private mutating func broadcast(
-    _ request: SimulatedRequest, _ bundleID: String, _ key: RegisteredKey, now: UnixTime
+    _ request: SimulatedRequest, _ bundleID: String, _ credential: ProviderCredential,
+    now: UnixTime
   ) -> Result<Void, Refused> {
-    if let reason = commonRefusal(request, bundleID: bundleID, key: key) {
+    if let reason = commonRefusal(request, bundleID: bundleID, credential: credential) {
       return .failure(Refused(reason))
     }
     let headers: Headers

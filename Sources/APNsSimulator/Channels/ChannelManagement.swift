@@ -12,7 +12,7 @@ extension SimulatedAPNs {
     _ request: SimulatedRequest, connection: inout ConnectionMemory, now: UnixTime
   ) -> SimulatedAnswer {
     let authentication = authenticate(request, &connection, now: now)
-    guard let key = authentication.key else {
+    guard let credential = authentication.credential else {
       return refusal(authentication.reason ?? .forbidden, request, isDevice: false)
     }
     let route: (bundleID: String, operation: Operation)
@@ -20,7 +20,7 @@ extension SimulatedAPNs {
     case .success(let found): route = found
     case .failure(let refused): return refusal(refused.reason, request, isDevice: false)
     }
-    if let reason = commonRefusal(request, bundleID: route.bundleID, key: key) {
+    if let reason = commonRefusal(request, bundleID: route.bundleID, credential: credential) {
       return refusal(reason, request, isDevice: false)
     }
     switch route.operation {
@@ -60,10 +60,11 @@ extension SimulatedAPNs {
 
   /// What channel management and broadcasts check alike, once path and method are right.
   func commonRefusal(
-    _ request: SimulatedRequest, bundleID: String, key: RegisteredKey
+    _ request: SimulatedRequest, bundleID: String, credential: ProviderCredential
   ) -> Reason? {
     if PushTopic.hasSuffix(bundleID) { return .topicDisallowed }
-    guard let app = apps[bundleID], app.settings.teamID == key.teamID, key.covers(bundleID)
+    guard let app = apps[bundleID], app.settings.teamID == credential.teamID,
+      credential.covers(bundleID)
     else { return .topicMismatch }
     if !app.settings.hasBroadcastCapability { return .featureNotEnabled }
     if request.repeatedField != nil { return .duplicateHeaders }

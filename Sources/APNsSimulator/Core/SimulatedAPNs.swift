@@ -10,8 +10,12 @@ package struct SimulatedAPNs: Sendable {
   package internal(set) var statistics = SimulatorStatistics()
   /// What Apple would have let pass silently although its pages do not allow it.
   package internal(set) var complaints = ComplaintLog()
+  /// How often a request with this `apns-id` or `apns-request-id` was accepted, if that is kept.
+  package private(set) var acceptedIDs: [String: Int] = [:]
 
   var tokenCheck: ProviderTokenCheck
+  /// By the UID in their subjects.
+  private var certificates: [String: RegisteredCertificate] = [:]
   var apps: [String: SimulatedApp] = [:]
   var deviceTokens: [String: DeviceToken] = [:]
   var phones: [Int: Phone] = [:]
@@ -44,6 +48,15 @@ package struct SimulatedAPNs: Sendable {
   package mutating func revokeKey(_ keyID: String) {
     tokenCheck.keys[keyID]?.isRevoked = true
     tokenCheck.keysChanged()
+  }
+
+  /// Adds a certificate, or replaces the one with its UID.
+  package mutating func register(_ certificate: RegisteredCertificate) {
+    certificates[certificate.userID] = certificate
+  }
+
+  package mutating func revokeCertificate(_ userID: String) {
+    certificates[userID]?.isRevoked = true
   }
 
   package mutating func register(_ app: SimulatedAppSettings) {
@@ -96,6 +109,9 @@ package struct SimulatedAPNs: Sendable {
     answer.fields.append(SimulatedField("date", date.text(ownTime(now))))
     answer.effects += connection.note(answer.reason, configuration.connections)
     statistics.count(answer, request: request, port: port)
+    if configuration.keepsAcceptedIDs, answer.reason == nil, let id = answer.fields.first?.value {
+      acceptedIDs[id, default: 0] += 1
+    }
     return answer
   }
 
@@ -114,19 +130,32 @@ package struct SimulatedAPNs: Sendable {
 
   mutating func authenticate(
     _ request: SimulatedRequest, _ connection: inout ConnectionMemory, now: UnixTime
-  ) -> (key: RegisteredKey?, reason: Reason?) {
+  ) -> (credential: ProviderCredential?, reason: Reason?) {
+    if let userID = connection.certificateUserID {
+      if let reason = problem(ofCertificate: userID) { return (nil, reason) }
+      return (certificates[userID].map { .certificate($0) }, nil)
+    }
     if request.fields.count(where: { $0.name == "authorization" }) > 1 {
       return (nil, .duplicateHeaders)
     }
-    if configuration.faults.expiresTokens { return (nil, .expiredProviderToken) }
     let verdict = tokenCheck.check(
-      request.value("authorization"), connection: &connection, now: ownTime(now))
+      request.value("authorization"), connection: &connection, now: ownTime(now),
+      expiry: configuration.faults.tokenExpiry)
     switch verdict {
     case .refused(let reason): return (nil, reason)
     case .accepted(let key, let texts):
       for text in texts { complaints.add(text, now) }
-      return (key, nil)
+      return (.key(key), nil)
     }
+  }
+
+  /// Why a connection with this client certificate may not be used; nil if it may.
+  func problem(ofCertificate userID: String) -> Reason? {
+    guard let certificate = certificates[userID], !certificate.isRevoked else {
+      return .badCertificate
+    }
+    return certificate.environments.contains(configuration.environment)
+      ? nil : .badCertificateEnvironment
   }
 
   mutating func refusal(

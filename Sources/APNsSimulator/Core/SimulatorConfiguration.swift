@@ -6,6 +6,11 @@ package struct SimulatorConfiguration: Sendable {
   package var environment = APNsEnvironment.development
   /// Seeds everything random: IDs, tokens, delivery, faults. The same seed repeats a run.
   package var seed: UInt64 = 1
+  /// Seeds the faults alone; nil: `seed` does.
+  package var faultSeed: UInt64?
+  /// Whether the IDs of accepted requests are kept, for whoever compares them with what a client
+  /// believes. They are never forgotten.
+  package var keepsAcceptedIDs = false
   package var apps: [SimulatedAppSettings] = []
 
   package var listeners = ListenerSettings()
@@ -71,6 +76,9 @@ package struct SimulatedAppSettings: Sendable, Equatable {
   package var teamID: String
   /// The App ID's broadcast capability. Switching it off deletes all channels.
   package var hasBroadcastCapability = true
+  /// Whether this is no bundle ID but the UID in a management certificate, the topic of pushes of
+  /// type `mdm`.
+  package var isManagementTopic = false
 
   package init(bundleID: String, teamID: String) {
     self.bundleID = bundleID
@@ -188,6 +196,9 @@ package struct DevicePushSettings: Sendable, Equatable {
   package var tokenBudget: BucketRate? = BucketRate(capacity: 30, interval: .seconds(1))
   /// Whether a request without `apns-push-type` is refused. Apple: may give an error.
   package var requiresPushType = true
+  /// Whether a body that is no JSON object is refused with `BadRequestPayload`, as channel
+  /// management does. Apple's page on device pushes names no reason for it.
+  package var refusesMalformedPayload = true
 
   package init() {}
 

@@ -1,33 +1,35 @@
 internal import Clocks
 internal import JSON
 
+/// What the checks of a device push have found so far; later ones build on it.
+struct DevicePushDraft {
+  var credential: ProviderCredential?
+  var topic: String?
+  var pushTopic: PushTopic?
+  var token: DeviceToken?
+  var expirationSeconds: Int64?
+  var priority = 10
+  var body: JSONValue?
+}
+
+struct DeviceRefusal: Error {
+  var reason: Reason
+  /// When APNs learnt that the token is dead.
+  var since: UnixTime?
+
+  init(_ reason: Reason, since: UnixTime? = nil) {
+    self.reason = reason
+    self.since = since
+  }
+}
+
 // Pushes to one device token.
 extension SimulatedAPNs {
-  /// What the checks have found so far; later ones build on it.
-  private struct Draft {
-    var key: RegisteredKey?
-    var topic: String?
-    var pushTopic: PushTopic?
-    var token: DeviceToken?
-    var expirationSeconds: Int64?
-    var priority = 10
-    var body: JSONValue?
-  }
-
-  private struct DeviceRefusal: Error {
-    var reason: Reason
-    var since: UnixTime?
-    init(_ reason: Reason, since: UnixTime? = nil) {
-      self.reason = reason
-      self.since = since
-    }
-  }
-
   mutating func devicePush(
     _ request: SimulatedRequest, connection: inout ConnectionMemory, now: UnixTime
   ) -> SimulatedAnswer {
     advance(to: now)
-    var draft = Draft()
+    var draft = DevicePushDraft()
     do throws(DeviceRefusal) {
       for check in configuration.devices.order {
         try apply(check, to: request, &draft, &connection, now: now)
@@ -45,16 +47,16 @@ extension SimulatedAPNs {
   }
 
   private mutating func apply(
-    _ check: DevicePushSettings.Check, to request: SimulatedRequest, _ draft: inout Draft,
+    _ check: DevicePushSettings.Check, to request: SimulatedRequest, _ draft: inout DevicePushDraft,
     _ connection: inout ConnectionMemory, now: UnixTime
   ) throws(DeviceRefusal) {
     switch check {
     case .authentication:
       let authentication = authenticate(request, &connection, now: now)
-      guard let key = authentication.key else {
+      guard let credential = authentication.credential else {
         throw DeviceRefusal(authentication.reason ?? .forbidden)
       }
-      draft.key = key
+      draft.credential = credential
     case .path: try checkPath(request)
     case .method: if request.method != "POST" { throw DeviceRefusal(.methodNotAllowed) }
     case .headers: try checkHeaders(request, &draft)
@@ -64,123 +66,18 @@ extension SimulatedAPNs {
     }
   }
 
-  private func checkPath(_ request: SimulatedRequest) throws(DeviceRefusal) {
-    let parts = request.path.split(separator: "/", omittingEmptySubsequences: false)
-    guard parts.count == 4 || parts.count == 3, parts[1] == "3", parts[2] == "device" else {
-      throw DeviceRefusal(.badPath)
-    }
-    if parts.count == 3 || parts[3].isEmpty { throw DeviceRefusal(.missingDeviceToken) }
-  }
-
-  private func checkHeaders(
-    _ request: SimulatedRequest, _ draft: inout Draft
-  ) throws(DeviceRefusal) {
-    if request.repeatedField != nil { throw DeviceRefusal(.duplicateHeaders) }
-    if let messageID = request.value("apns-id"), !RequestSyntax.isUUID(messageID) {
-      throw DeviceRefusal(.badMessageID)
-    }
-    if let collapseID = request.value("apns-collapse-id"), collapseID.utf8.count > 64 {
-      throw DeviceRefusal(.badCollapseID)
-    }
-    if let text = request.value("apns-expiration") {
-      guard let seconds = RequestSyntax.epochSeconds(text) else {
-        throw DeviceRefusal(.badExpirationDate)
-      }
-      draft.expirationSeconds = seconds
-    }
-    if let text = request.value("apns-priority") {
-      guard let priority = RequestSyntax.priority(text) else { throw DeviceRefusal(.badPriority) }
-      draft.priority = priority
-    }
-    try checkPushType(request, &draft)
-  }
-
-  private func checkPushType(
-    _ request: SimulatedRequest, _ draft: inout Draft
-  ) throws(DeviceRefusal) {
-    if let text = request.value("apns-push-type") {
-      guard let pushTopic = PushTopic.named(text) else { throw DeviceRefusal(.invalidPushType) }
-      draft.pushTopic = pushTopic
-    } else if configuration.devices.requiresPushType {
-      throw DeviceRefusal(.missingPushType)
-    }
-    let type = draft.pushTopic?.pushType
-    if type == "background", draft.priority == 10 { throw DeviceRefusal(.badPriority) }
-    if type == "liveactivity", draft.priority == 1 { throw DeviceRefusal(.badPriority) }
-    guard let topic = request.value("apns-topic"), !topic.isEmpty else {
-      throw DeviceRefusal(.missingTopic)
-    }
-    draft.topic = topic
-  }
-
-  private mutating func checkToken(
-    _ request: SimulatedRequest, _ draft: inout Draft, now: UnixTime
-  ) throws(DeviceRefusal) {
-    let text = request.path.split(separator: "/").last.map(String.init) ?? ""
-    let isHexadecimal = text.utf8.allSatisfy {
-      RequestSyntax.isLowerHexadecimal($0) || (UInt8(ascii: "A")...UInt8(ascii: "F")).contains($0)
-    }
-    guard isHexadecimal, text.utf8.count % 2 == 0, let token = deviceTokens[text.lowercased()]
-    else { throw DeviceRefusal(.badDeviceToken) }
-    switch state(of: token, now: now) {
-    case .active, .zombie: draft.token = token
-    case .wrongEnvironment: throw DeviceRefusal(.badDeviceToken)
-    case .unregistered(let since): throw DeviceRefusal(.unregistered, since: since)
-    case .expired(let since): throw DeviceRefusal(.expiredToken, since: since)
-    }
-  }
-
-  /// An update token dies with its activity, after a while.
-  private func state(of token: DeviceToken, now: UnixTime) -> DeviceToken.State {
-    guard token.state == .active, token.kind == .update, let activityID = token.activityID,
-      let lag = configuration.phones.tokenExpiryLag, let phone = phones[token.phone],
-      let index = phone.index(of: activityID)
-    else { return token.state }
-    var card = phone.activities[index].card
-    card.settle(at: now, configuration.phones)
-    guard let endedAt = card.endedAt, endedAt + lag <= now else { return token.state }
-    return .expired(since: endedAt + lag)
-  }
-
-  private func checkTopic(_ draft: inout Draft) throws(DeviceRefusal) {
-    guard let topic = draft.topic, let token = draft.token else {
-      throw DeviceRefusal(.missingTopic)
-    }
-    let (bundleID, suffix) = PushTopic.split(topic)
-    // A topic that nobody has, or one that belongs to another push type.
-    guard let app = apps[bundleID] else { throw DeviceRefusal(.badTopic) }
-    if let expected = draft.pushTopic?.suffix, expected != suffix {
-      throw DeviceRefusal(.badTopic)
-    }
-    if let key = draft.key, app.settings.teamID != key.teamID || !key.covers(bundleID) {
-      throw DeviceRefusal(.topicDisallowed)
-    }
-    let isActivityToken = token.kind != .device
-    guard token.bundleID == bundleID, isActivityToken == (suffix == ".push-type.liveactivity")
-    else { throw DeviceRefusal(.deviceTokenNotForTopic) }
-  }
-
-  private mutating func checkPayload(
-    _ request: SimulatedRequest, _ draft: inout Draft, now: UnixTime
-  ) throws(DeviceRefusal) {
-    if request.body.isEmpty { throw DeviceRefusal(.payloadEmpty) }
-    let limit = draft.pushTopic?.limitBytes ?? 4096
-    if request.body.count > limit { throw DeviceRefusal(.payloadTooLarge) }
-    if RequestSyntax.isCompressed(request) { throw DeviceRefusal(.badRequestPayload) }
-    draft.body = try? JSONValue.parse(request.body)
-    if draft.body?.object == nil {
-      complaints.add("device push: the body is not a JSON object", now)
-    }
-  }
-
-  private mutating func takeTokenBudget(_ draft: Draft, now: UnixTime) throws(DeviceRefusal) {
+  private mutating func takeTokenBudget(_ draft: DevicePushDraft, now: UnixTime)
+    throws(DeviceRefusal)
+  {
     guard let rate = configuration.devices.tokenBudget, let token = draft.token else { return }
     guard deviceTokens[token.text]?.budget.take(now, rate) ?? true else {
       throw DeviceRefusal(.tooManyRequests)
     }
   }
 
-  private mutating func deliver(_ request: SimulatedRequest, _ draft: Draft, now: UnixTime) {
+  private mutating func deliver(
+    _ request: SimulatedRequest, _ draft: DevicePushDraft, now: UnixTime
+  ) {
     guard let token = draft.token else { return }
     let number = takePushNumber()
     guard token.state != .zombie else {
@@ -188,7 +85,7 @@ extension SimulatedAPNs {
         PhoneEvent(at: now, push: number, outcome: .dropped(.zombieToken)))
       return
     }
-    guard token.kind != .device else {
+    guard token.kind.isForActivities else {
       let notification = SimulatedNotification(
         number: number, acceptedAt: now, pushType: draft.pushTopic?.pushType ?? "alert",
         priority: draft.priority, collapseID: request.value("apns-collapse-id"),
@@ -219,6 +116,8 @@ extension SimulatedAPNs {
   private mutating func complain(
     about notification: SimulatedNotification, _ body: JSONValue?, now: UnixTime
   ) {
+    // Pushes of other types are for the app alone, which need not look for aps.
+    guard ["alert", "background"].contains(notification.pushType) else { return }
     guard let aps = body?["aps"]?.object else {
       complaints.add("device push: the payload has no aps object", now)
       return

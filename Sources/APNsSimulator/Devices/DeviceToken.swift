@@ -9,6 +9,12 @@ package struct DeviceToken: Sendable {
     case pushToStart
     /// Of one Live Activity.
     case update
+    /// Of an app on a device, for one push type that has a topic of its own: PushKit, widgets,
+    /// controls, location.
+    case ownTopic
+
+    /// Whether pushes to it concern Live Activities.
+    var isForActivities: Bool { self == .pushToStart || self == .update }
   }
 
   package enum State: Sendable, Equatable {
@@ -26,16 +32,22 @@ package struct DeviceToken: Sendable {
   package let text: String
   package let kind: Kind
   package let bundleID: String
+  /// What the topic of its pushes appends to the bundle ID.
+  package let topicSuffix: String
   package let phone: Int
   /// Of an update token.
   package let activityID: Int?
   package internal(set) var state = State.active
   var budget = TokenBucket()
 
-  init(text: String, kind: Kind, bundleID: String, phone: Int, activityID: Int? = nil) {
+  init(
+    text: String, kind: Kind, bundleID: String, topicSuffix: String, phone: Int,
+    activityID: Int? = nil
+  ) {
     self.text = text
     self.kind = kind
     self.bundleID = bundleID
+    self.topicSuffix = topicSuffix
     self.phone = phone
     self.activityID = activityID
   }

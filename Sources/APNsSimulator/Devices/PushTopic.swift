@@ -6,10 +6,12 @@ struct PushTopic: Sendable, Equatable {
   /// Largest body in bytes.
   var limitBytes = 4096
 
+  static let liveActivitySuffix = ".push-type.liveactivity"
+
   static let all = [
     PushTopic(pushType: "alert", suffix: ""),
     PushTopic(pushType: "background", suffix: ""),
-    PushTopic(pushType: "liveactivity", suffix: ".push-type.liveactivity"),
+    PushTopic(pushType: "liveactivity", suffix: liveActivitySuffix),
     PushTopic(pushType: "widgets", suffix: ".push-type.widgets"),
     PushTopic(pushType: "controls", suffix: ".push-type.controls"),
     PushTopic(pushType: "location", suffix: ".location-query"),
@@ -18,6 +20,8 @@ struct PushTopic: Sendable, Equatable {
     PushTopic(pushType: "complication", suffix: ".complication"),
     PushTopic(pushType: "fileprovider", suffix: ".pushkit.fileprovider"),
     PushTopic(pushType: "accessory", suffix: ".push-type.accessory"),
+    // Its topic is a management certificate's UID, which is no bundle ID.
+    PushTopic(pushType: "mdm", suffix: ""),
   ]
 
   static func named(_ pushType: String) -> PushTopic? { all.first { $0.pushType == pushType } }

@@ -40,6 +40,20 @@ extension IntrospectionListener {
     add(&router, "PATCH", "/phones/{phone}") { simulator, request in
       try await Self.change(simulator, request)
     }
+    add(&router, "POST", "/phones/{phone}/tokens") { simulator, request in
+      let number = try Self.number("phone", request)
+      var body = try IntrospectionBody(request.request)
+      guard let pushType = try body.text("pushType") else {
+        throw IntrospectionBody.Problem(text: "pushType is missing, such as voip or widgets.")
+      }
+      try body.finish()
+      return try await simulator.run { apns, _ throws(PhoneError) in
+        let token = try apns.registerForPushes(ofType: pushType, phone: number)
+        var writer = JSONWriter()
+        writer.object { $0.member("token", token) }
+        return writer.finish()
+      }
+    }
     add(&router, "POST", "/phones/{phone}/activities") { simulator, request in
       try await Self.start(simulator, request)
     }

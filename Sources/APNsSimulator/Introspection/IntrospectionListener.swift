@@ -85,9 +85,21 @@ struct IntrospectionListener: Sendable {
   }
 
   private func addControl(_ router: inout Router) {
+    add(&router, "GET", "/faults") { simulator, _ in
+      let counts = await simulator.faultCounts
+      var writer = JSONWriter()
+      writer.object { writer in
+        for (name, count) in counts.sorted(by: { $0.key < $1.key }) { writer.member(name, count) }
+      }
+      return writer.finish()
+    }
     add(&router, "POST", "/faults") { simulator, request in
-      let faults = try Self.faults(request.request, await simulator.faults)
-      try await simulator.setFaults(faults)
+      var body = try IntrospectionBody(request.request)
+      guard let text = try body.text("faults") else {
+        throw IntrospectionBody.Problem(text: "faults is missing, such as \"reset=1%\".")
+      }
+      try body.finish()
+      try await simulator.setFaults(try FaultText.parse(text))
       return Array("{}".utf8)
     }
     add(&router, "POST", "/delivery") { simulator, request in
@@ -185,39 +197,6 @@ struct IntrospectionListener: Sendable {
       }
     }
     return writer.finish()
-  }
-
-  /// What is not named stays as it is; `"reset": true` begins from no faults at all.
-  private static func faults(
-    _ request: HTTPRequest, _ present: SimulatorFaults
-  ) throws(IntrospectionBody.Problem) -> SimulatorFaults {
-    var body = try IntrospectionBody(request)
-    var faults = try body.flag("reset") == true ? SimulatorFaults() : present
-    let shares: [(String, WritableKeyPath<SimulatorFaults, Double>)] = [
-      ("stalledShare", \.stalledShare), ("resetShare", \.resetShare),
-      ("refusedShare", \.refusedShare), ("throttledShare", \.throttledShare),
-      ("unavailableShare", \.unavailableShare), ("internalErrorShare", \.internalErrorShare),
-      ("goAwayShare", \.goAwayShare), ("connectionResetShare", \.connectionResetShare),
-      ("garbledShare", \.garbledShare),
-    ]
-    for (name, path) in shares {
-      if let share = try body.number(name) { faults[keyPath: path] = share }
-    }
-    let spans: [(String, WritableKeyPath<SimulatorFaults, Duration>)] = [
-      ("latencyLowSeconds", \.latencyLow), ("latencyHighSeconds", \.latencyHigh),
-      ("clockSkewSeconds", \.clockSkew),
-    ]
-    for (name, path) in spans {
-      if let span = try body.seconds(name) { faults[keyPath: path] = span }
-    }
-    if let back = try body.integer("goAwayStreamsBack") { faults.goAwayStreamsBack = back }
-    if let length = try body.integer("burstLength") { faults.burstLength = length }
-    if let every = try body.integer("goAwayEvery") { faults.goAwayEvery = every }
-    if let every = try body.integer("closeEvery") { faults.closeEvery = every }
-    if let flag = try body.flag("gracefulGoAway") { faults.isGoAwayGraceful = flag }
-    if let expires = try body.flag("expiresTokens") { faults.expiresTokens = expires }
-    try body.finish()
-    return faults
   }
 
   private static func delivery(

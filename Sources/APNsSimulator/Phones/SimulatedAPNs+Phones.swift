@@ -9,11 +9,10 @@ extension SimulatedAPNs {
     guard apps[settings.bundleID] != nil else { throw .unknownApp(settings.bundleID) }
     let number = nextPhone
     nextPhone += 1
-    let deviceToken = issueToken(.device, settings.bundleID, number, activityID: nil)
+    let deviceToken = issueToken(.device, settings.bundleID, number)
     var phone = Phone(phone: number, settings: settings, deviceToken: deviceToken)
     if settings.system >= .pushToStart {
-      phone.pushToStartToken = issueToken(
-        .pushToStart, settings.bundleID, number, activityID: nil)
+      phone.pushToStartToken = issueToken(.pushToStart, settings.bundleID, number)
     }
     phones[number] = phone
     return phone
@@ -140,13 +139,31 @@ extension SimulatedAPNs {
     }
   }
 
-  mutating func issueToken(
-    _ kind: DeviceToken.Kind, _ bundleID: String, _ phone: Int, activityID: Int?
+  /// The app registers for a push type that has a topic of its own, such as `voip` or `widgets`.
+  ///
+  /// - Returns: the token for it, another one than the phone's device token.
+  package mutating func registerForPushes(
+    ofType pushType: String, phone number: Int
+  ) throws(PhoneError) -> String {
+    let phone = try phone(number)
+    guard let topic = PushTopic.named(pushType), !topic.suffix.isEmpty,
+      topic.suffix != PushTopic.liveActivitySuffix
+    else {
+      throw .notAllowed("No app registers for a token of its own for pushes of type \(pushType).")
+    }
+    return issueToken(.ownTopic, phone.settings.bundleID, number, suffix: topic.suffix)
+  }
+
+  private mutating func issueToken(
+    _ kind: DeviceToken.Kind, _ bundleID: String, _ phone: Int, suffix: String = "",
+    activityID: Int? = nil
   ) -> String {
     // Classic device tokens have 32 bytes; one for Live Activities was seen with 80.
-    let text = Hexadecimal.encode(random.bytes(kind == .device ? 32 : 80))
+    let text = Hexadecimal.encode(random.bytes(kind.isForActivities ? 80 : 32))
     deviceTokens[text] = DeviceToken(
-      text: text, kind: kind, bundleID: bundleID, phone: phone, activityID: activityID)
+      text: text, kind: kind, bundleID: bundleID,
+      topicSuffix: kind.isForActivities ? PushTopic.liveActivitySuffix : suffix, phone: phone,
+      activityID: activityID)
     return text
   }
 
@@ -175,8 +192,7 @@ extension SimulatedAPNs {
 
   mutating func giveUpdateToken(_ activityID: Int, phone number: Int, now: UnixTime) {
     guard let phone = phones[number], let index = phone.index(of: activityID) else { return }
-    let token = issueToken(
-      .update, phone.settings.bundleID, number, activityID: activityID)
+    let token = issueToken(.update, phone.settings.bundleID, number, activityID: activityID)
     phones[number]?.activities[index].updateToken = token
     phones[number]?.note(
       PhoneEvent(at: now, activityID: activityID, note: "update token issued"))

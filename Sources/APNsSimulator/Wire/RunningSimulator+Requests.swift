@@ -8,10 +8,8 @@ extension RunningSimulator {
     connection.newestStream = max(connection.newestStream, stream)
     records[connection.number]?.requests += 1
     watchIdleness(of: connection)
-    connection.requests += 1
     let faults = connection.faults ?? apns.configuration.faults
-    let fate = fate(connection, faults)
-    let latency = faults.latency(&faultRandom)
+    let (fate, latency) = faultPlan.request(on: &connection.plan, faults)
     let asked = SimulatedRequest(
       method: request.method, path: request.path,
       fields: request.fields.map { SimulatedField($0.name, $0.value) }, body: request.body)
@@ -21,39 +19,28 @@ extension RunningSimulator {
     }
   }
 
-  /// The fate of a connection's newest request: what its number brings, else what is drawn, which
-  /// a burst may draw for several.
-  private func fate(
-    _ connection: ServedConnection, _ faults: SimulatorFaults
-  ) -> SimulatorFaults.Fate {
-    if let every = faults.closeEvery, connection.requests % every == 0 { return .connectionReset }
-    if let every = faults.goAwayEvery, connection.requests % every == 0 {
-      return .goAway(streamsBack: faults.goAwayStreamsBack)
-    }
-    if connection.burst.left > 0 {
-      connection.burst.left -= 1
-      return connection.burst.fate
-    }
-    let drawn = faults.fate(&faultRandom)
-    if case .answered = drawn { connection.burst = (drawn, faults.burstLength - 1) }
-    return drawn
-  }
-
   /// Judges and answers. A delayed request is judged at its end, so that one which a GOAWAY
   /// overtakes has truly not been processed.
   private func process(
-    _ request: SimulatedRequest, _ stream: Int32, _ fate: SimulatorFaults.Fate,
+    _ request: SimulatedRequest, _ stream: Int32, _ fate: FaultPlan.Fate,
     _ connection: ServedConnection
   ) {
     guard let http = connection.http, !http.isClosed else { return }
+    if connection.isStalled {
+      return connection.held.append { self.process(request, stream, fate, connection) }
+    }
     if let last = connection.lastStream, stream > last { return }
     switch fate {
-    case .connectionReset: return http.abort()
+    case .dropped: return http.abort()
     case .refused: return http.reset(stream: stream, errorCode: HTTP2ErrorCode.refusedStream)
+    case .stalled(let span):
+      stall(connection, for: span)
+      return connection.held.append { self.process(request, stream, .none, connection) }
     case .goAway(let streamsBack):
       goAway(streamsBack: streamsBack, connection)
       if let last = connection.lastStream, stream > last { return }
-    case .none, .answered, .stalled, .reset, .garbled: break
+    case .gentleGoAway: goAwayGently(connection)
+    case .none, .answered, .silent, .halved, .garbled, .reset: break
     }
     connection.processedStream = max(connection.processedStream, stream)
     let answer: SimulatedAnswer
@@ -64,8 +51,9 @@ extension RunningSimulator {
         request, on: connection.port, connection: &connection.memory, now: clock.now)
     }
     switch fate {
-    case .stalled: break
+    case .silent: break
     case .reset: http.reset(stream: stream, errorCode: HTTP2ErrorCode.internalError)
+    case .halved: respond(Self.halved(answer), stream, http, endsStream: false)
     case .garbled: respond(Self.garbled(answer), stream, http)
     default: respond(answer, stream, http)
     }
@@ -73,10 +61,38 @@ extension RunningSimulator {
     changed()
   }
 
-  private func respond(_ answer: SimulatedAnswer, _ stream: Int32, _ http: HTTP2ServerConnection) {
+  /// A host that hangs while TCP stays up: what the provider sends stays in the kernel's buffers,
+  /// what has come waits, and then all of it goes on.
+  private func stall(_ connection: ServedConnection, for span: Duration) {
+    connection.isStalled = true
+    connection.http?.stopReading()
+    _ = loop.schedule(at: loop.now + span) { [weak self, weak connection] in
+      guard let self, let connection else { return }
+      assumeIsolated { _ in
+        connection.isStalled = false
+        let held = connection.held
+        connection.held.removeAll()
+        connection.http?.resumeReading()
+        for body in held { body() }
+      }
+    }
+  }
+
+  private func respond(
+    _ answer: SimulatedAnswer, _ stream: Int32, _ http: HTTP2ServerConnection,
+    endsStream: Bool = true
+  ) {
     var fields = HTTPFields()
     for field in answer.fields { fields.append(field.name, field.value) }
-    http.respond(stream: stream, status: answer.status, fields: fields, body: answer.body)
+    http.respond(
+      stream: stream, status: answer.status, fields: fields, body: answer.body,
+      endsStream: endsStream)
+  }
+
+  private static func halved(_ answer: SimulatedAnswer) -> SimulatedAnswer {
+    var halved = answer
+    halved.body = Array(answer.body.prefix(answer.body.count / 2))
+    return halved
   }
 
   /// Half of a body, or the beginning of one where there should be none.
@@ -103,16 +119,13 @@ extension RunningSimulator {
   /// has had its effect would be a lie that no server may tell.
   private func goAway(streamsBack: Int, _ connection: ServedConnection) {
     guard connection.lastStream == nil else { return }
-    if (connection.faults ?? apns.configuration.faults).isGoAwayGraceful {
-      return goAwayGracefully(connection)
-    }
     let wanted = connection.newestStream - Int32(clamping: 2 * streamsBack)
     let last = max(wanted, connection.processedStream, 0)
     sendGoAway(.shutdown, connection, lastStream: last)
   }
 
   /// Announces the end, goes on for a moment, and then says which stream was the last.
-  private func goAwayGracefully(_ connection: ServedConnection) {
+  private func goAwayGently(_ connection: ServedConnection) {
     guard !connection.memory.isGoingAway else { return }
     connection.memory.isGoingAway = true
     connection.announceGoAway(Reason.shutdown.rawValue)

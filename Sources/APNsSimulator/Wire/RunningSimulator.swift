@@ -1,4 +1,5 @@
 package import Clocks
+package import Crypto
 internal import HTTP
 package import Transport
 
@@ -11,9 +12,10 @@ package actor RunningSimulator {
   /// What a client needs to connect: ports, trust, key.
   package nonisolated let access: SimulatorAccess
 
+  private let authority: SimulatedAuthority
   var apns: SimulatedAPNs
   var clock: SimulatorClock
-  var faultRandom: SeededRandom
+  var faultPlan: FaultPlan
   var connections: [Int: ServedConnection] = [:]
   var records: [Int: ConnectionRecord] = [:]
   var listeners: [StreamListener] = []
@@ -32,13 +34,16 @@ package actor RunningSimulator {
   var nextWaiter = 0
 
   init(
-    _ apns: SimulatedAPNs, clock: ServiceClock, access: SimulatorAccess, loop: EventLoop
+    _ apns: SimulatedAPNs, clock: ServiceClock, access: SimulatorAccess,
+    authority: SimulatedAuthority, loop: EventLoop
   ) {
     self.apns = apns
     self.clock = SimulatorClock(clock)
     self.access = access
+    self.authority = authority
     self.loop = loop
-    faultRandom = SeededRandom(seed: apns.configuration.seed ^ 0xFA17)
+    faultPlan = FaultPlan(
+      seed: apns.configuration.faultSeed ?? apns.configuration.seed ^ 0xFA17)
   }
 
   /// The simulator's own time.
@@ -60,6 +65,12 @@ package actor RunningSimulator {
     clock.advance(by: span)
     apns.advance(to: clock.now)
     changed()
+  }
+
+  /// Registers a certificate, and makes one that a client may connect with.
+  package func issue(_ certificate: RegisteredCertificate) throws(CryptoError) -> TLSIdentity {
+    apns.register(certificate)
+    return try authority.client(certificate.userID)
   }
 
   package func setFaults(_ faults: SimulatorFaults) throws(InvalidSetting) {
@@ -189,18 +200,27 @@ package actor RunningSimulator {
 
   /// A provider has connected. On the loop.
   func accepted(_ stream: ByteStream, on port: SimulatedPort) {
-    guard !isStopped, stream.alpn == "h2" else { return stream.abort() }
+    // A client that offers protocols and not h2 was refused in the handshake. One that offers none
+    // is believed to speak HTTP/2: some that work with Apple say nothing in ALPN.
+    guard !isStopped, stream.alpn ?? "h2" == "h2" else { return stream.abort() }
     let settings = apns.configuration.connections
+    // Whoever shows a certificate that names nobody is judged like a stranger.
+    let certificate = stream.peerSubject.map { RegisteredCertificate.userID(inSubject: $0) ?? "" }
+    let memory = ConnectionMemory(settings, certificateUserID: certificate)
     let connection = ServedConnection(
-      number: nextConnection, port: port, simulator: self, memory: ConnectionMemory(settings))
+      number: nextConnection, port: port, simulator: self, memory: memory,
+      plan: faultPlan.connection(apns.configuration.faults))
     nextConnection += 1
     connections[connection.number] = connection
     records[connection.number] = ConnectionRecord(
       number: connection.number, port: port, openedAt: clock.now,
-      settings: [.init(at: clock.now, maxConcurrentStreams: settings.streamsBeforeToken)])
+      settings: [.init(at: clock.now, maxConcurrentStreams: memory.maxConcurrentStreams)])
     records[connection.number - 2000] = nil
     connection.serve(stream, bodyLimitBytes: settings.bodyLimitBytes)
     watchIdleness(of: connection)
+    if let certificate, let reason = apns.problem(ofCertificate: certificate) {
+      sendGoAway(reason, connection, lastStream: 0)
+    }
   }
 
   func closed(_ connection: ServedConnection, reason: String) {
@@ -213,5 +233,7 @@ package actor RunningSimulator {
 
 extension RunningSimulator {
   package var faults: SimulatorFaults { apns.configuration.faults }
+  /// How often each fault came so far, by its name in ``FaultText``.
+  package var faultCounts: [String: Int] { faultPlan.counts }
   package var delivery: DeliveryModel { apns.configuration.delivery }
 }

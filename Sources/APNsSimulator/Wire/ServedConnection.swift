@@ -18,18 +18,22 @@ final class ServedConnection: @unchecked Sendable, HTTP2ServerDelegate {
   /// Streams above it are not processed any more.
   var lastStream: Int32?
   var idleTimer: LoopTimer?
-  var requests = 0
+  var plan: FaultPlan.Connection
   /// Of this connection alone; nil: those of all.
   var faults: SimulatorFaults?
-  var burst: (fate: SimulatorFaults.Fate, left: Int) = (.none, 0)
+  /// While it is stalled, what came is done later.
+  var isStalled = false
+  var held: [() -> Void] = []
 
   init(
-    number: Int, port: SimulatedPort, simulator: RunningSimulator, memory: ConnectionMemory
+    number: Int, port: SimulatedPort, simulator: RunningSimulator, memory: ConnectionMemory,
+    plan: FaultPlan.Connection
   ) {
     self.number = number
     self.port = port
     self.simulator = simulator
     self.memory = memory
+    self.plan = plan
   }
 
   func serve(_ stream: ByteStream, bodyLimitBytes: Int) {
@@ -38,6 +42,7 @@ final class ServedConnection: @unchecked Sendable, HTTP2ServerDelegate {
       .maxConcurrentStreams(UInt32(memory.maxConcurrentStreams))
     ]
     configuration.limits.bodyBytes = bodyLimitBytes
+    configuration.opensWindows = plan.opensWindows
     http = HTTP2ServerConnection(stream, configuration: configuration, delegate: self)
   }
 

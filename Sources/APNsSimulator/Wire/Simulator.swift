@@ -28,14 +28,22 @@ package enum Simulator {
         let keyID = index == 0 ? listening.keyID : String("\(index)\(listening.keyID)".prefix(10))
         apns.register(RegisteredKey(keyID: keyID, teamID: team, publicKey: key.publicKey))
       }
-      let (identity, trust) = try certificates(listening.names)
-      let context = try TLSServerContext(identity: identity, alpn: ["h2"])
+      let authority = try SimulatedAuthority()
+      let trust = try authority.trustPEM
+      let context = try TLSServerContext(
+        identity: try authority.server(listening.names), alpn: ["h2"], clientTrustPEM: trust)
+      for app in configuration.apps {
+        apns.register(RegisteredCertificate(userID: app.bundleID, teamID: app.teamID))
+      }
       let starter = Starter(
-        apns: apns, clock: clock, loop: loop, context: context, listening: listening)
+        apns: apns, clock: clock, loop: loop, context: context, listening: listening,
+        authority: authority)
       var access = SimulatorAccess(
         environment: configuration.environment, host: listening.host, pushPort: 0,
         managementPort: 0, trustPEM: trust, providerKeyPEM: try key.pkcs8PEM(),
-        keyID: listening.keyID, teamID: teams[0], bundleIDs: configuration.apps.map(\.bundleID))
+        keyID: listening.keyID, teamID: teams[0], bundleIDs: configuration.apps.map(\.bundleID),
+        seed: configuration.seed, faultSeed: configuration.faultSeed)
+      access.clientIdentity = try authority.client(configuration.apps[0].bundleID)
       if let folder { try access.write(into: folder) }
       return try await starter.start(access)
     } catch let error as SimulatorStartError {
@@ -51,19 +59,35 @@ package enum Simulator {
     guard let pem = settings.providerKeyPEM else { return try .generate() }
     return try P256PrivateKey(pem: pem)
   }
+}
 
-  private static func certificates(
-    _ names: [CertificateAuthority.SubjectName]
-  ) throws -> (TLSIdentity, trust: [UInt8]) {
+/// Whose certificates the simulator shows, and which clients' it believes.
+struct SimulatedAuthority: Sendable {
+  private let authority: CertificateAuthority
+  private let validity: CertificateAuthority.Validity
+
+  init() throws(CryptoError) {
     // Certificates live in real time, whatever clock the phones have.
-    let validity = CertificateAuthority.Validity.days(
-      30, fromSeconds: WallClock.now().wholeSeconds)
-    let authority = try CertificateAuthority(
-      commonName: "Simulated APNs authority", validity: validity)
-    let issued = try authority.issue(.server, names: names, validity: validity)
-    let identity = TLSIdentity(
-      certificateChainPEM: issued.chainPEM, privateKeyPEM: issued.privateKeyPEM)
-    return (identity, try authority.certificatePEM())
+    validity = .days(30, fromSeconds: WallClock.now().wholeSeconds)
+    authority = try CertificateAuthority(commonName: "Simulated APNs authority", validity: validity)
+  }
+
+  var trustPEM: [UInt8] {
+    get throws(CryptoError) { try authority.certificatePEM() }
+  }
+
+  func server(_ names: [CertificateAuthority.SubjectName]) throws(CryptoError) -> TLSIdentity {
+    Self.identity(try authority.issue(.server, names: names, validity: validity))
+  }
+
+  func client(_ userID: String) throws(CryptoError) -> TLSIdentity {
+    Self.identity(
+      try authority.issueClient(
+        commonName: "Simulated push service", userID: userID, validity: validity))
+  }
+
+  private static func identity(_ issued: CertificateAuthority.Issued) -> TLSIdentity {
+    TLSIdentity(certificateChainPEM: issued.chainPEM, privateKeyPEM: issued.privateKeyPEM)
   }
 }
 
@@ -75,6 +99,7 @@ private struct Starter {
   var loop: EventLoop
   var context: TLSServerContext
   var listening: ListenerSettings
+  var authority: SimulatedAuthority
 
   /// Reaches the simulator once there is one. Only touched on the loop, and set before any client
   /// can know the ports.
@@ -92,7 +117,8 @@ private struct Starter {
     access.managementPort = management.port
     let introspection = try await introspect(reference)
     access.introspectionPort = await introspection?.port()
-    let simulator = RunningSimulator(apns, clock: clock, access: access, loop: loop)
+    let simulator = RunningSimulator(
+      apns, clock: clock, access: access, authority: authority, loop: loop)
     await simulator.adopt([push, management], introspection) {
       reference.simulator = simulator
       reference.introspection = IntrospectionListener(simulator: simulator).router()

@@ -1,4 +1,5 @@
 internal import JSON
+package import Transport
 
 /// All that a client must be told to use a running simulator.
 package struct SimulatorAccess: Sendable, Equatable {
@@ -15,9 +16,15 @@ package struct SimulatorAccess: Sendable, Equatable {
   package var keyID: String
   package var teamID: String
   package var bundleIDs: [String]
-  /// Where the two files were written; nil when they were not.
+  /// What its random numbers were drawn from; the same seeds repeat a run.
+  package var seed: UInt64
+  package var faultSeed: UInt64?
+  /// A client certificate for the first app, to use instead of provider tokens; with its key.
+  package internal(set) var clientIdentity: TLSIdentity?
+  /// Where the files were written; nil when they were not.
   package var trustFile: String?
   package var keyFile: String?
+  package var certificateFile: String?
 
   /// One line a setting, for a terminal.
   package var text: String {
@@ -31,8 +38,11 @@ package struct SimulatorAccess: Sendable, Equatable {
     }
     lines += ["team ID         \(teamID)", "key ID          \(keyID)"]
     lines += bundleIDs.map { "bundle ID       \($0)" }
+    lines.append("seed            \(seed)")
+    if let faultSeed { lines.append("fault seed      \(faultSeed)") }
     if let trustFile { lines.append("trust file      \(trustFile)") }
     if let keyFile { lines.append("key file        \(keyFile)") }
+    if let certificateFile { lines.append("certificate     \(certificateFile)") }
     return lines.joined(separator: "\n") + "\n"
   }
 
@@ -51,13 +61,16 @@ package struct SimulatorAccess: Sendable, Equatable {
       writer.array { writer in
         for bundleID in bundleIDs { writer.string(bundleID) }
       }
+      writer.member("seed", Int(clamping: seed))
+      if let faultSeed { writer.member("faultSeed", Int(clamping: faultSeed)) }
       if let trustFile { writer.member("trustFile", trustFile) }
       if let keyFile { writer.member("keyFile", keyFile) }
+      if let certificateFile { writer.member("certificateFile", certificateFile) }
     }
     return writer.finish()
   }
 
-  /// Writes trust and key into a folder, which is made if it is not there, and notes their paths.
+  /// Writes trust, key and client certificate into a folder, which is made if it is not there, and notes their paths.
   mutating func write(into folder: String) throws(SimulatorStartError) {
     try Files.makeFolder(folder)
     let trust = "\(folder)/simulated-apns-ca.pem"
@@ -66,5 +79,11 @@ package struct SimulatorAccess: Sendable, Equatable {
     try Files.write(providerKeyPEM, to: key, mode: 0o600)
     trustFile = trust
     keyFile = key
+    guard let clientIdentity else { return }
+    let certificate = "\(folder)/simulated-push-certificate.pem"
+    try Files.write(
+      clientIdentity.certificateChainPEM + clientIdentity.privateKeyPEM, to: certificate,
+      mode: 0o600)
+    certificateFile = certificate
   }
 }

@@ -14,6 +14,8 @@ package struct CommandHelp: Sendable {
   package let discussion: String
   package let positionals: [Positional]
   package let options: [OptionSpec]
+  /// What else a person must know to write the options' values, as terms with their meaning.
+  package let vocabularies: [Vocabulary]
   /// Whole command lines that work, the first of them the most usual.
   package let examples: [String]
   /// The exit statuses beyond success and usage.
@@ -21,7 +23,8 @@ package struct CommandHelp: Sendable {
 
   package init(
     _ words: String..., summary: String, discussion: String, positionals: [Positional] = [],
-    options: [OptionSpec] = [], examples: [String], statuses: [ExitStatus] = []
+    options: [OptionSpec] = [], vocabularies: [Vocabulary] = [], examples: [String],
+    statuses: [ExitStatus] = []
   ) {
     precondition(!examples.isEmpty, "the help of a command ends in an example")
     self.words = words
@@ -29,8 +32,20 @@ package struct CommandHelp: Sendable {
     self.discussion = discussion
     self.positionals = positionals
     self.options = options
+    self.vocabularies = vocabularies
     self.examples = examples
     self.statuses = statuses
+  }
+
+  /// The words of an option's little language.
+  package struct Vocabulary: Sendable {
+    package let heading: String
+    package let terms: [(term: String, meaning: String)]
+
+    package init(_ heading: String, _ terms: [(term: String, meaning: String)]) {
+      self.heading = heading
+      self.terms = terms
+    }
   }
 
   package var name: String { words.joined(separator: " ") }

@@ -39,6 +39,11 @@ struct HelpText {
     let options = command.options.map { (written($0), explained($0)) }
     sections.append(
       style.heading("Options") + "\n" + table(options + [("--help", "Shows this text.")]))
+    for vocabulary in command.vocabularies {
+      sections.append(
+        style.heading(vocabulary.heading) + "\n"
+          + table(vocabulary.terms.map { ($0.term, $0.meaning) }))
+    }
     let statuses = [ExitStatus.success] + command.statuses + [.usage]
     sections.append(
       style.heading("Exit status") + "\n"

@@ -15,6 +15,21 @@ package enum SimulateCommand: Command {
     help: "Where the certificate to trust and the provider key are written.")
   static let bundleID = Option<String?>.text(
     "bundle-id", "ID", help: "The app that it knows. Without it, the built-in example's.")
+  static let faults = Option<String?>.text(
+    "faults", "SPEC", environment: "FIELDCAST_SIMULATE_FAULTS",
+    help: """
+      What is to go wrong, and how often: terms separated by commas, as listed below. Without it \
+      nothing does.
+      """)
+  static let faultSeed = Option<Int?>.integer(
+    "fault-seed", in: 0...Int.max, unit: "",
+    help: "Draws the faults; the same number draws the same again. Without it, --seed does.")
+  static let seed = Option<Int?>.integer(
+    "seed", in: 0...Int.max, unit: "",
+    help: """
+      Draws channel IDs, tokens and delivery. Without it every run draws others; the number that \
+      it took is printed.
+      """)
   static let json = Option<Bool>.flag(
     "json", help: "Writes what a client needs as a JSON object.")
 
@@ -26,11 +41,17 @@ package enum SimulateCommand: Command {
       to use. Ends on SIGTERM and SIGINT.
       """,
     options: [
-      push.spec, management.spec, folder.spec, bundleID.spec, json.spec,
-      ServiceOptions.clock.spec,
+      push.spec, management.spec, folder.spec, bundleID.spec, faults.spec, faultSeed.spec,
+      seed.spec, json.spec, ServiceOptions.clock.spec,
+    ],
+    vocabularies: [
+      CommandHelp.Vocabulary(
+        "Faults", FaultText.terms.map { ("\($0.name)=\($0.example)", "\($0.help).") })
     ],
     examples: [
       "fieldcast simulate", "fieldcast simulate --push-port 0 --management-port 0 --json",
+      "fieldcast simulate --faults latency=20ms..200ms,reset=1%,goaway=0.5%,stall=0.1%x5s",
+      "fieldcast simulate --faults 429=2%x20,503=1%,skew=90s,token-expiry=30s --fault-seed 7",
     ],
     statuses: [.unavailable, .configuration])
 
@@ -46,6 +67,13 @@ package enum SimulateCommand: Command {
       var app = SimulatedAppSettings.fieldTrips
       app.bundleID = bundleID
       configuration.apps = [app]
+    }
+    configuration.seed = arguments[seed].map(UInt64.init) ?? .random(in: 0..<1_000_000_000)
+    configuration.faultSeed = arguments[faultSeed].map(UInt64.init)
+    do {
+      configuration.faults = try FaultText.parse(arguments[faults] ?? "")
+    } catch {
+      throw CommandFailure(.usage, "--faults: \(error)")
     }
     let simulator: RunningSimulator
     do {
