@@ -20,6 +20,7 @@ let package = Package(
   name: "fieldcast",
   products: [
     .executable(name: "fieldcast", targets: ["fieldcast"]),
+    .library(name: "APNs", targets: ["APNs"]),
     .library(name: "FieldTripKit", targets: ["FieldTripKit"]),
   ],
   targets: [
@@ -94,6 +95,10 @@ let package = Package(
     .testTarget(
       name: "APNsTests",
       dependencies: ["APNs", "HTTP", "Transport", "Crypto", "JSON", "Clocks"],
+      swiftSettings: common),
+    // The library as strangers see it: without access to what the rooms share among themselves.
+    .testTarget(
+      name: "APNsLibraryTests", dependencies: ["APNs", "fieldcast"], packageAccess: false,
       swiftSettings: common),
     .testTarget(
       name: "APNsSimulatorTests",

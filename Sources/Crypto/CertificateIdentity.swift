@@ -133,7 +133,7 @@ package struct CertificateIdentity: Sendable {
 }
 
 /// Why a certificate with its key cannot be used. Holds nothing of the key.
-package enum IdentityError: Error, Sendable, Equatable, CustomStringConvertible {
+public enum IdentityError: Error, Sendable, Equatable, CustomStringConvertible {
   case notPKCS12
   case wrongPassword
   case needsPassword
@@ -142,7 +142,7 @@ package enum IdentityError: Error, Sendable, Equatable, CustomStringConvertible 
   case keyDoesNotFit(certificates: Int)
   case unusable(String)
 
-  package var description: String {
+  public var description: String {
     switch self {
     case .notPKCS12: "The bytes are no PKCS#12 file (.p12)."
     case .wrongPassword: "The password of the certificate's private key is wrong."

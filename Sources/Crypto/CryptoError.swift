@@ -1,7 +1,7 @@
 /// What can be wrong with a key, a signature or a certificate.
 ///
 /// No message holds a byte of the key that it is about.
-package enum CryptoError: Error, Sendable, Equatable, CustomStringConvertible {
+public enum CryptoError: Error, Sendable, Equatable, CustomStringConvertible {
   /// The text holds no PEM block and is not base64 either.
   case notAKey(found: String)
   /// A `-----BEGIN` line without its `-----END` line.
@@ -21,7 +21,7 @@ package enum CryptoError: Error, Sendable, Equatable, CustomStringConvertible {
   /// OpenSSL failed where it should not: out of memory, or no entropy.
   case library(operation: String, detail: String)
 
-  package var description: String {
+  public var description: String {
     switch self {
     case .notAKey(let found):
       "The text is no private key: \(found). Expected a .p8 file as downloaded from Apple, "

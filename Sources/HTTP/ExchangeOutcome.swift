@@ -23,8 +23,9 @@ package enum ExchangeOutcome: Sendable {
 }
 
 /// Why a request has no answer.
-package struct ExchangeFailure: Error, Sendable, Hashable, CustomStringConvertible {
-  package enum Kind: Sendable, Hashable {
+public struct ExchangeFailure: Error, Sendable, Hashable, CustomStringConvertible {
+  /// What kind of failure it is, for those who act on it.
+  public enum Kind: Sendable, Hashable {
     /// The request's deadline passed.
     case deadline
     /// The task that waited was cancelled.
@@ -49,32 +50,35 @@ package struct ExchangeFailure: Error, Sendable, Hashable, CustomStringConvertib
     case malformedRequest
   }
 
-  package var kind: Kind
+  /// For programs.
+  public var kind: Kind
   /// For the log: what happened, with numbers.
-  package var message: String
+  public var message: String
 
-  package init(_ kind: Kind, _ message: String) {
+  /// A failure with its words for the log.
+  public init(_ kind: Kind, _ message: String) {
     self.kind = kind
     self.message = message
   }
 
-  package var description: String { message }
+  public var description: String { message }
 }
 
 /// A peer's announcement that a connection ends.
-package struct GoAway: Sendable, Hashable {
+public struct GoAway: Sendable, Hashable {
   /// Streams above this one were not and will not be processed.
-  package var lastStreamID: Int32
+  public var lastStreamID: Int32
   /// An HTTP/2 error code; 0 is an ordinary end.
-  package var errorCode: UInt32
+  public var errorCode: UInt32
   /// What the peer said about it, APNs for one a JSON object with a `reason`. At most
   /// ``debugDataLimitBytes``, the rest is cut.
-  package var debugData: [UInt8]
+  public var debugData: [UInt8]
 
   /// Enough for every reason that was ever seen, and no more than a log line should hold.
-  package static let debugDataLimitBytes = 1024
+  public static let debugDataLimitBytes = 1024
 
-  package init(lastStreamID: Int32, errorCode: UInt32, debugData: [UInt8] = []) {
+  /// As the frame had it.
+  public init(lastStreamID: Int32, errorCode: UInt32, debugData: [UInt8] = []) {
     self.lastStreamID = lastStreamID
     self.errorCode = errorCode
     self.debugData = debugData

@@ -5,16 +5,18 @@ package import Transport
 /// behind its answer goes to the far side unread.
 ///
 /// - SeeAlso: RFC 9110, section 9.3.6.
-package struct HTTPProxy: Sendable, Hashable {
-  package let host: String
-  package let port: Int
+public struct HTTPProxy: Sendable, Hashable {
+  /// A name or an address, IPv6 without brackets.
+  public let host: String
+  /// 1 to 65,535.
+  public let port: Int
   /// The value of `proxy-authorization`; a secret.
   let authorization: String?
 
   /// - Parameters:
   ///   - user: without a colon, which ends a name in Basic authentication. Nil sends no credentials.
   ///   - password: may be empty.
-  package init(
+  public init(
     host: String, port: Int, user: String? = nil, password: String = ""
   ) throws(HTTPProxyAddressError) {
     guard HTTP1Syntax.isHost(host), (1...65_535).contains(port) else { throw .notAnAddress }
@@ -32,7 +34,7 @@ package struct HTTPProxy: Sendable, Hashable {
 
   /// Reads a URL such as `http://proxy.example:3128`. A user and a password may stand before the
   /// host, `user:password@`; what is not plain in them is written as `%3A`.
-  package init(url: String) throws(HTTPProxyAddressError) {
+  public init(url: String) throws(HTTPProxyAddressError) {
     let scheme = "http://"
     guard url.lowercased().hasPrefix(scheme) else { throw .notAnAddress }
     var rest = url.dropFirst(scheme.utf8.count)
@@ -74,18 +76,19 @@ package struct HTTPProxy: Sendable, Hashable {
 
 extension HTTPProxy: CustomStringConvertible, CustomReflectable {
   /// Without the credentials.
-  package var description: String { "\(endpoint)" }
+  public var description: String { "\(endpoint)" }
 
-  package var customMirror: Mirror { Mirror(self, children: ["endpoint": "\(endpoint)"]) }
+  /// Without the credentials.
+  public var customMirror: Mirror { Mirror(self, children: ["endpoint": "\(endpoint)"]) }
 }
 
 /// Why something cannot be the address of a proxy. Repeats nothing of it, since it may hold a
 /// password.
-package enum HTTPProxyAddressError: Error, Sendable, CustomStringConvertible {
+public enum HTTPProxyAddressError: Error, Sendable, CustomStringConvertible {
   case notAnAddress
   case unusableCredentials
 
-  package var description: String {
+  public var description: String {
     switch self {
     case .notAnAddress:
       "this is no proxy: expected http:// and then HOST:PORT or USER:PASSWORD@HOST:PORT"

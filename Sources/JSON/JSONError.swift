@@ -1,5 +1,5 @@
 /// Why some bytes are not JSON that we accept, and where.
-package struct JSONError: Error, Sendable, Equatable, CustomStringConvertible {
+public struct JSONError: Error, Sendable, Equatable, CustomStringConvertible {
   package enum Reason: Sendable, Equatable {
     /// The grammar of RFC 8259 is broken; the text says what was expected and what was found.
     case syntax(String)
@@ -16,7 +16,7 @@ package struct JSONError: Error, Sendable, Equatable, CustomStringConvertible {
 
   package let reason: Reason
   /// The first byte that is wrong, counted from 0; the number of bytes if the text ends too early.
-  package let offset: Int
+  public let offset: Int
 
   package init(_ reason: Reason, offset: Int) {
     self.reason = reason
@@ -24,7 +24,7 @@ package struct JSONError: Error, Sendable, Equatable, CustomStringConvertible {
   }
 
   /// One sentence for whoever wrote the JSON. Quotes at most one byte or one key of it.
-  package var message: String {
+  public var message: String {
     switch reason {
     case .syntax(let text):
       "\(text) at byte \(offset)."
@@ -43,5 +43,5 @@ package struct JSONError: Error, Sendable, Equatable, CustomStringConvertible {
     }
   }
 
-  package var description: String { message }
+  public var description: String { message }
 }

@@ -2,10 +2,21 @@
 ///
 /// Reading it into values and writing those again would lose white space, the spelling of numbers
 /// and escapes. A content-state is the caller's, so it travels in this form.
-package struct JSONText: Sendable, Hashable {
-  package let bytes: [UInt8]
+public struct JSONText: Sendable, Hashable {
+  /// As they came.
+  public let bytes: [UInt8]
 
-  package init(validating bytes: [UInt8], limits: JSONLimits = .standard) throws(JSONError) {
+  /// - Parameter bytes: at most 64 KB of UTF-8, at most 64 levels deep, no key twice in an object.
+  public init(validating bytes: [UInt8]) throws(JSONError) {
+    try self.init(validating: bytes, limits: .standard)
+  }
+
+  /// - Parameter text: held to the same limits.
+  public init(validating text: String) throws(JSONError) {
+    try self.init(validating: Array(text.utf8), limits: .standard)
+  }
+
+  package init(validating bytes: [UInt8], limits: JSONLimits) throws(JSONError) {
     try JSONScanner.validate(bytes, limits: limits)
     self.bytes = bytes
   }

@@ -7,7 +7,7 @@ package struct TLSConfigurationError: Error, Sendable, CustomStringConvertible {
 }
 
 /// Whom a client believes.
-package enum TLSTrust: Sendable {
+public enum TLSTrust: Sendable {
   /// The certificate authorities of the machine (`ca-certificates`).
   case system
   /// Those in a PEM file, and no others.

@@ -115,3 +115,28 @@ private func encoded(_ payload: BroadcastPayload) throws -> String {
         == "The payload has 5200 bytes, 80 over APNs' limit of 5120.")
   }
 }
+
+@Suite struct `A broadcast that the caller wrote` {
+  private func broadcast(_ json: String) throws -> Broadcast {
+    try Broadcast(
+      to: try #require(ChannelID(ClientBench.channel)), storage: .none, priority: .idle,
+      raw: text(json))
+  }
+
+  @Test(arguments: [
+    #" {"aps":{"timestamp":1,"event":"update","content-state":{"b":1e2,"a":123456789012345678901}}}"#,
+    #"{"aps":{"event":"end","timestamp":1},"extra":"🚂"}"#,
+  ])
+  func `travels untouched`(json: String) throws {
+    #expect(String(decoding: try broadcast(json).payload, as: UTF8.self) == json)
+  }
+
+  @Test(arguments: [
+    "[]", "{}", #"{"aps":{"timestamp":1,"event":"start","content-state":{}}}"#,
+    #"{"aps":{"timestamp":1790000000000,"event":"end"}}"#,
+    #"{"aps":{"timestamp":1,"event":"update"}}"#,
+  ])
+  func `is refused when it breaks a rule`(json: String) {
+    #expect(throws: PayloadError.self) { try broadcast(json) }
+  }
+}

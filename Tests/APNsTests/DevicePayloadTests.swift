@@ -186,6 +186,18 @@ private func string(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UT
     #expect(string(try short.encoded()).hasSuffix(#","dismissal-date":5}}"#))
   }
 
+  @Test func `of an end may leave the state as it is, of others not`() throws {
+    let end = LiveActivityPayload(.end(), timestampSeconds: 5, contentState: nil)
+    #expect(string(try end.encoded()) == #"{"aps":{"timestamp":5,"event":"end"}}"#)
+    let update = LiveActivityPayload(.update(), timestampSeconds: 5, contentState: nil)
+    #expect(throws: PayloadError.notAnObject(name: "content-state")) { try update.encoded() }
+  }
+
+  @Test(arguments: [-1, 1_790_000_000_000]) func `counts in seconds`(timestamp: Int64) throws {
+    let end = LiveActivityPayload(.end(), timestampSeconds: timestamp, contentState: nil)
+    #expect(throws: PayloadError.self) { try end.encoded() }
+  }
+
   @Test func `of a start needs what the phone needs`() throws {
     var payload = try start(.token)
     guard case .start(var start) = payload.event else { return }
@@ -216,7 +228,7 @@ private func string(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UT
     (.mdm, #"{"mdm":"x"}"#), (.widgets, #"{"aps":{"content-changed":true}}"#),
   ])
   func `passes untouched when it keeps the rules`(type: PushType, json: String) throws {
-    #expect(string(try RawPayload(text(json), for: type).bytes) == json)
+    #expect(string(try RawPayload(text(json), for: type).encoded()) == json)
   }
 
   @Test(arguments: [
@@ -251,6 +263,65 @@ private func string(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UT
   @Test func `has the size of its type`() throws {
     let json = #"{"aps":{"alert":"\#(String(repeating: "x", count: 4_200))"}}"#
     #expect(throws: PayloadError.self) { try RawPayload(text(json), for: .alert) }
-    #expect(try RawPayload(text(json), for: .voip).bytes.count > 4_096)
+    #expect(try RawPayload(text(json), for: .voip).encoded().count > 4_096)
+  }
+}
+
+@Suite struct `The payload of a signal` {
+  @Test func `is, byte for byte`() throws {
+    #expect(string(try WidgetPayload().encoded()) == #"{"aps":{"content-changed":true}}"#)
+    #expect(
+      string(try FileProviderPayload(containerIdentifier: "root", domain: "d").encoded())
+        == #"{"container-identifier":"root","domain":"d"}"#)
+    #expect(string(try ManagementPayload(pushMagic: "m\"").encoded()) == #"{"mdm":"m\""}"#)
+    let call = CustomPayload(.voip, members: [("caller", try text(#" {"n": 1e2} "#))])
+    #expect(string(try call.encoded()) == #"{"aps":{},"caller": {"n": 1e2} }"#)
+    let talk = CustomPayload(.pushToTalk, members: [("aps", try text(#"{"x":1}"#))])
+    #expect(string(try talk.encoded()) == #"{"aps":{"x":1}}"#)
+  }
+
+  @Test func `has the type that it says`() {
+    let kinds = CustomPayload.Kind.allCases.map { CustomPayload($0).type }
+    #expect(Set(kinds).count == kinds.count)
+    #expect(kinds == [.voip, .pushToTalk, .complication, .location, .controls, .accessory])
+  }
+
+  @Test func `is refused when the device could make nothing of it`() throws {
+    #expect(throws: PayloadError.self) {
+      try FileProviderPayload(containerIdentifier: "").encoded()
+    }
+    #expect(throws: PayloadError.self) { try ManagementPayload(pushMagic: "").encoded() }
+    let one = try text("1")
+    #expect(throws: PayloadError.self) {
+      try CustomPayload(.voip, members: [("a", one), ("a", one)]).encoded()
+    }
+    let long = try text("\"" + String(repeating: "x", count: 4_100) + "\"")
+    #expect(try CustomPayload(.voip, members: [("a", long)]).encoded().count > 4_096)
+    #expect(throws: PayloadError.self) {
+      try CustomPayload(.location, members: [("a", long)]).encoded()
+    }
+  }
+}
+
+@Suite struct `A push` {
+  @Test func `takes its type from what it says`() throws {
+    let push = try Push(AlertPayload(title: .plain("a")), collapseID: "c")
+    #expect(push.options == (try PushOptions(.alert, collapseID: "c")))
+    #expect(string(push.payload) == #"{"aps":{"alert":{"title":"a"}}}"#)
+    let call = try Push(CustomPayload(.voip))
+    #expect(call.options.expiration == .attemptOnce)
+    #expect(try Push(BackgroundPayload()).options.priority == .considerate)
+    #expect(try Push(ManagementPayload(pushMagic: "m"), topic: "t").options.type == .mdm)
+  }
+
+  @Test func `is refused when payload and head do not fit`() throws {
+    #expect(throws: PushRuleError.priority(.background, .immediate)) {
+      try Push(BackgroundPayload(), priority: .immediate)
+    }
+    #expect(throws: PushRuleError.topic(.mdm)) { try Push(ManagementPayload(pushMagic: "m")) }
+    #expect(throws: PushRuleError.topic(.alert)) {
+      try Push(AlertPayload(title: .plain("a")), topic: "t")
+    }
+    #expect(throws: PayloadError.self) { try Push(AlertPayload()) }
   }
 }

@@ -36,6 +36,48 @@ private func token(_ number: Int) throws -> DeviceToken {
     }
   }
 
+  @Test func `of many kinds travel in one batch, each with its own head`() async throws {
+    let server = try await ScriptedAPNs.start { seen, _ in
+      seen.request.fields["apns-push-type"] == "background"
+        ? ScriptedAPNs.refusal(410, "Unregistered") : .accept
+    }
+    try await withBench(server) { bench in
+      let pushes: [Push] = [
+        try Push(AlertPayload(title: .plain("a")), collapseID: "1"),
+        try Push(BackgroundPayload()), try Push(AlertPayload(title: .plain("b")), collapseID: "2"),
+        try Push(AlertPayload(badge: 3), expiration: .attemptOnce),
+      ]
+      let items = try pushes.enumerated().map { AddressedPush($1, to: try token($0)) }
+      let broken = AddressedPush(pushes[0], to: try token(9), id: "x")
+      let results = await bench.client.push(items + [broken])
+      #expect(results.map(\.isAccepted) == [true, false, true, true, false])
+      #expect(results[1].refusal?.reason == .unregistered)
+      #expect(results[4].isNotSent)
+      let heads = await server.requests().map(\.request).sorted { $0.path < $1.path }
+      #expect(heads.map { $0.fields["apns-collapse-id"] } == ["1", nil, "2", nil])
+      #expect(heads.map { $0.fields["apns-expiration"] } == [nil, nil, nil, "0"])
+      #expect(heads.map { $0.fields["apns-priority"] } == ["10", "5", "10", "10"])
+      #expect(await server.connectionCount() == 1)
+    }
+  }
+
+  @Test func `go to one device or to many with the same words`() async throws {
+    try await withBench(try await .start()) { bench in
+      let push = try Push(WidgetPayload(), expiration: .attemptOnce, collapseID: "w")
+      #expect(await bench.client.push(push, to: try token(1)).isAccepted)
+      let both = await bench.client.push(push, to: [try token(2), try token(3)])
+      #expect(both.map(\.isAccepted) == [true, true])
+      let heads = await bench.server.requests().map(\.request)
+      #expect(heads.count == 3)
+      for head in heads {
+        #expect(head.fields["apns-topic"] == "com.example.trains.push-type.widgets")
+        #expect(head.fields["apns-collapse-id"] == "w")
+        #expect(head.fields["apns-expiration"] == "0")
+        #expect(head.body == Array(#"{"aps":{"content-changed":true}}"#.utf8))
+      }
+    }
+  }
+
   @Test func `over the limit are not sent`() async throws {
     try await withBench(try await .start()) { bench in
       let template = bench.client.template(try PushOptions(.alert))
@@ -147,6 +189,13 @@ private func token(_ number: Int) throws -> DeviceToken {
       #expect(results.filter(\.isNotSent).count >= 50)
       #expect(results.filter(\.isAccepted).isEmpty)
     }
+  }
+}
+
+extension AlertPayload {
+  fileprivate init(badge: Int) {
+    self.init()
+    self.badge = badge
   }
 }
 

@@ -65,6 +65,23 @@ import Testing
     }
   }
 
+  @Test func `says what everything is that its libraries publish`() throws {
+    for file in House.swiftFiles where file.hasPrefix("Sources/APNs/") {
+      let lines = try House.lines(of: file).map { $0.drop { $0 == " " } }
+      for (index, line) in lines.enumerated() where line.hasPrefix("public ") {
+        // What a protocol asks for has its words there.
+        let isKnown = [
+          "import ", "var description", "nonisolated var unownedExecutor", "let type",
+          "func encoded() ", "init() {}",
+        ].contains { line.dropFirst("public ".count).hasPrefix($0) }
+        var before = index - 1
+        while before >= 0, lines[before].hasPrefix("@") { before -= 1 }
+        let hasWords = before >= 0 && lines[before].hasPrefix("///")
+        #expect(isKnown || hasWords, "\(file):\(index + 1) \(line)")
+      }
+    }
+  }
+
   @Test func `leaves nothing unfinished or unsafe in its sources`() throws {
     let banned = ["try" + "!", "TO" + "DO", "FIX" + "ME", "XX" + "X:"]
     for file in House.swiftFiles where file.hasPrefix("Sources/") {

@@ -3,7 +3,7 @@ import HTTP
 import JSON
 
 /// Whether APNs keeps a channel's last message for phones that are offline. Set once, at creation.
-package enum ChannelStorage: Int, Sendable, Hashable, CaseIterable {
+public enum ChannelStorage: Int, Sendable, Hashable, CaseIterable {
   /// Offline phones miss the message; a higher publishing budget. Broadcasts must have expiration 0.
   case none = 0
   /// The most recent message is kept, at most 8 hours.
@@ -13,16 +13,19 @@ package enum ChannelStorage: Int, Sendable, Hashable, CaseIterable {
 /// An answer with a good status whose content is not what Apple documents.
 ///
 /// Nothing may be concluded from it, least of all that a channel does not exist.
-package struct MalformedReply: Error, Sendable, Hashable, CustomStringConvertible {
-  package let host: String
-  package let status: Int
-  package let channelID: ChannelID?
+public struct MalformedReply: Error, Sendable, Hashable, CustomStringConvertible {
+  /// Who answered.
+  public let host: String
+  /// The answer's status.
+  public let status: Int
+  /// Which channel was asked about; nil when it was not about one.
+  public let channelID: ChannelID?
   /// What is wrong with it.
-  package let problem: String
+  public let problem: String
   /// The beginning of the body, fit for a log line.
-  package let excerpt: String
+  public let excerpt: String
 
-  package var description: String {
+  public var description: String {
     let channel = channelID.map { " about channel \($0)" } ?? ""
     let body = excerpt.isEmpty ? "an empty body" : "the body \"\(excerpt)\""
     return "\(host) answered \(status)\(channel) with \(body): \(problem)."

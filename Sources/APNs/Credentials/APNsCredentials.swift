@@ -1,8 +1,8 @@
-package import Clocks
+public import Clocks
 import HTTP
 
 /// In whose name an app's requests are made.
-package enum APNsCredentials: Sendable {
+public enum APNsCredentials: Sendable {
   /// A signing key of the team, by tokens: all push types. Give the same value to every client of
   /// the key, whatever its app and environment: APNs counts a key's tokens.
   case token(ProviderCredentials)
@@ -11,10 +11,11 @@ package enum APNsCredentials: Sendable {
 }
 
 /// What a signing key is good for, as chosen in Apple's developer portal.
-package struct ProviderKeyScope: Sendable, Hashable {
+public struct ProviderKeyScope: Sendable, Hashable {
   /// The topics it covers: nil for all of the team, present and future.
-  package let topics: Set<BundleID>?
-  package let environments: Set<APNsEnvironment>
+  public let topics: Set<BundleID>?
+  /// Where it is accepted.
+  public let environments: Set<APNsEnvironment>
 
   private init(topics: Set<BundleID>?, environments: Set<APNsEnvironment>) {
     self.topics = topics
@@ -22,16 +23,16 @@ package struct ProviderKeyScope: Sendable, Hashable {
   }
 
   /// All topics of the team, both environments: what keys were before 2025.
-  package static let everything = ProviderKeyScope(
+  public static let everything = ProviderKeyScope(
     topics: nil, environments: Set(APNsEnvironment.allCases))
 
   /// All topics of the team in one environment.
-  package static func team(_ environment: APNsEnvironment) -> ProviderKeyScope {
+  public static func team(_ environment: APNsEnvironment) -> ProviderKeyScope {
     ProviderKeyScope(topics: nil, environments: [environment])
   }
 
   /// The listed topics, at most 400, in one environment.
-  package static func topics(
+  public static func topics(
     _ topics: Set<BundleID>, in environment: APNsEnvironment
   ) -> ProviderKeyScope {
     ProviderKeyScope(topics: topics, environments: [environment])
@@ -39,9 +40,11 @@ package struct ProviderKeyScope: Sendable, Hashable {
 }
 
 /// Why an app cannot be served with these credentials or this trust, however often one tries.
-package enum APNsSetupError: Error, Sendable, Equatable, CustomStringConvertible {
+public enum APNsSetupError: Error, Sendable, Equatable, CustomStringConvertible {
   /// The certificates to trust, or our own, cannot be used.
   case tls(String)
+  /// The system gave no thread or no descriptor.
+  case system(String)
   case keyForOtherEnvironment(keyID: AppleID10, APNsApp)
   case keyForOtherTopics(keyID: AppleID10, APNsApp)
   case certificateForOtherEnvironment(name: String, APNsApp)
@@ -49,8 +52,9 @@ package enum APNsSetupError: Error, Sendable, Equatable, CustomStringConvertible
   case certificateNotYetValid(name: String, from: UnixTime)
   case certificateExpired(name: String, at: UnixTime)
 
-  package var description: String {
+  public var description: String {
     switch self {
+    case .system(let problem): return "The client cannot run: \(problem)."
     case .tls(let problem): return "TLS cannot be set up: \(problem)."
     case .keyForOtherEnvironment(let keyID, let app):
       return "The key \(keyID) is not for the environment \(app.environment.rawValue) of \(app): "

@@ -1,5 +1,5 @@
-package import Clocks
-package import Crypto
+public import Clocks
+public import Crypto
 import Transport
 
 /// An "Apple Push Notification service SSL" certificate with its private key.
@@ -8,24 +8,27 @@ import Transport
 /// those who have certificates already.
 ///
 /// - SeeAlso: Apple, "Establishing a certificate-based connection to APNs".
-package struct ClientCertificate: Sendable {
+public struct ClientCertificate: Sendable {
   /// The certificate's common name, for messages.
-  package let name: String
+  public let name: String
   /// The app's bundle ID, and the topics of its extensions such as `com.example.app.voip`.
-  package let topics: [String]
-  package let environments: Set<APNsEnvironment>
-  package let validFrom: UnixTime
-  package let expires: UnixTime
+  public let topics: [String]
+  /// Where it is accepted; both where it says nothing of it.
+  public let environments: Set<APNsEnvironment>
+  /// Not to be used before.
+  public let validFrom: UnixTime
+  /// Not to be used from here on.
+  public let expires: UnixTime
   let identity: TLSIdentity
 
   /// Reads a `.p12` file's content, as a keychain exports it.
-  package init(pkcs12 bytes: [UInt8], password: String) throws(IdentityError) {
+  public init(pkcs12 bytes: [UInt8], password: String) throws(IdentityError) {
     self.init(try CertificateIdentity(pkcs12: bytes, password: password))
   }
 
   /// Reads PEM text: the certificate, its issuers if there are any, and the private key. All three
   /// may stand in one text, which is then given twice.
-  package init(
+  public init(
     certificatesPEM: [UInt8], privateKeyPEM: [UInt8], password: String? = nil
   ) throws(IdentityError) {
     self.init(

@@ -1,10 +1,10 @@
 import Clocks
-package import Crypto
+public import Crypto
 import Synchronization
 package import Transport
 
 /// Where nodes agree on one provider token, since APNs counts a team's tokens, not its servers.
-package protocol ProviderTokenStore: Sendable {
+public protocol ProviderTokenStore: Sendable {
   /// Offers a new token and takes the one that all use.
   ///
   /// An implementation answers with the stored token if it is newer than `previous` and has an age
@@ -18,15 +18,16 @@ package protocol ProviderTokenStore: Sendable {
 /// The one provider token of a team's key, shared by every connection that speaks for it.
 ///
 /// Make one for each key and give it to every client: environments, apps and connections share it.
-package final class ProviderCredentials: Sendable {
-  package enum Failure: Error, Sendable, Equatable, CustomStringConvertible {
+public final class ProviderCredentials: Sendable {
+  /// Why there is no token to send with.
+  public enum Failure: Error, Sendable, Equatable, CustomStringConvertible {
     /// OpenSSL could not sign.
     case cannotSign(CryptoError)
     /// APNs calls fresh tokens expired. `offBySeconds` is this machine's clock less APNs' clock
     /// where an answer told it.
     case alwaysExpired(offBySeconds: Int64?)
 
-    package var description: String {
+    public var description: String {
       switch self {
       case .cannotSign(let error): return "No provider token could be signed: \(error)"
       case .alwaysExpired(let seconds?) where seconds != 0:
@@ -48,12 +49,18 @@ package final class ProviderCredentials: Sendable {
     var signed = 0
   }
 
-  package let key: ProviderKey
+  /// The key that signs.
+  public let key: ProviderKey
   private let clock: ServiceClock
   private let store: (any ProviderTokenStore)?
   private let state = Mutex(State())
   /// Spares the lock on every acceptance; a stale value only makes one more or one less look.
   private let hasRefusal = Atomic<Bool>(false)
+
+  /// - Parameter store: where nodes agree; nil for a single process.
+  public convenience init(key: ProviderKey, store: (any ProviderTokenStore)? = nil) {
+    self.init(key: key, clock: ServiceClock(), store: store)
+  }
 
   /// - Parameters:
   ///   - clock: its wall time goes into tokens.
@@ -65,7 +72,7 @@ package final class ProviderCredentials: Sendable {
   }
 
   /// How many tokens this process signed; for metrics.
-  package var signedCount: Int { state.withLock { $0.signed } }
+  public var signedCount: Int { state.withLock { $0.signed } }
 
   /// The token to send with, if nothing has to be waited for. Renews meanwhile where that is due.
   package func presentToken() -> ProviderToken? {

@@ -1,13 +1,27 @@
-package import Clocks
+public import Clocks
 package import Crypto
 
 /// A team's signing key for APNs, as downloaded from Apple's developer portal.
-package struct ProviderKey: Sendable {
-  package let teamID: AppleID10
-  package let keyID: AppleID10
+public struct ProviderKey: Sendable {
+  /// The developer team.
+  public let teamID: AppleID10
+  /// The key's name in the portal.
+  public let keyID: AppleID10
   /// What the key may be used for; a client refuses an app outside of it.
-  package let scope: ProviderKeyScope
+  public let scope: ProviderKeyScope
   let key: P256PrivateKey
+
+  /// - Parameters:
+  ///   - pem: what the `.p8` file holds.
+  ///   - scope: as chosen in the portal when the key was made.
+  /// - Throws: ``InvalidIdentifier`` or ``CryptoError``, which say what is wrong with an ID or with
+  ///   the key.
+  public init(
+    teamID: String, keyID: String, pem: String, scope: ProviderKeyScope = .everything
+  ) throws {
+    try self.init(
+      teamID: teamID, keyID: keyID, key: try P256PrivateKey(pem: pem), scope: scope)
+  }
 
   package init(
     teamID: String, keyID: String, key: P256PrivateKey, scope: ProviderKeyScope = .everything
@@ -38,17 +52,19 @@ package struct ProviderKey: Sendable {
 }
 
 /// A signed statement that its bearer is a team: the `authorization` of a request. A secret.
-package struct ProviderToken: Sendable, Hashable, CustomStringConvertible {
-  package let text: String
+public struct ProviderToken: Sendable, Hashable, CustomStringConvertible {
+  /// What follows `bearer`. The secret itself.
+  public let text: String
   /// What `iat` says; whole seconds.
-  package let issuedAt: UnixTime
+  public let issuedAt: UnixTime
 
-  package init(text: String, issuedAt: UnixTime) {
+  /// Takes a token over that another process signed.
+  public init(text: String, issuedAt: UnixTime) {
     self.text = text
     self.issuedAt = issuedAt
   }
 
-  package var description: String { "provider token of \(issuedAt.wholeSeconds)" }
+  public var description: String { "provider token of \(issuedAt.wholeSeconds)" }
 
   /// Value of the `authorization` field.
   var authorization: String { "bearer \(text)" }

@@ -1,9 +1,9 @@
-package import Clocks
+public import Clocks
 import HTTP
 import Synchronization
 
 /// How long APNs may keep a push for a device that it cannot reach: the `apns-expiration` field.
-package enum PushExpiration: Sendable, Hashable {
+public enum PushExpiration: Sendable, Hashable {
   /// One attempt, nothing is kept.
   case attemptOnce
   /// Kept and tried again until then; APNs cuts it to 30 days.
@@ -21,7 +21,7 @@ package enum PushExpiration: Sendable, Hashable {
 }
 
 /// Why a push cannot be as it was asked for. The rule is Apple's.
-package enum PushRuleError: Error, Sendable, Equatable, CustomStringConvertible {
+public enum PushRuleError: Error, Sendable, Equatable, CustomStringConvertible {
   case priority(PushType, PushPriority)
   case collapseIDTooLong(bytes: Int)
   case unusableCollapseID
@@ -35,7 +35,7 @@ package enum PushRuleError: Error, Sendable, Equatable, CustomStringConvertible 
   /// Apple takes this type from connections with tokens only.
   case needsToken(PushType)
 
-  package var description: String {
+  public var description: String {
     switch self {
     case .priority(let type, let priority):
       let allowed = type.priorities.map(\.text).joined(separator: " or ")
@@ -64,26 +64,33 @@ package enum PushRuleError: Error, Sendable, Equatable, CustomStringConvertible 
 /// Everything about a push but its device and its payload; the same for a whole fan-out.
 ///
 /// A value of this type can be sent: what Apple's rules exclude is refused when it is made.
-package struct PushOptions: Sendable, Hashable {
-  package static let collapseIDLimitBytes = 64
+public struct PushOptions: Sendable, Hashable {
+  /// Apple's limit.
+  public static let collapseIDLimitBytes = 64
 
-  package let type: PushType
-  package let priority: PushPriority
-  package let expiration: PushExpiration
+  /// What kind of push it is.
+  public let type: PushType
+  /// What it may cost the device.
+  public let priority: PushPriority
+  /// How long APNs may keep it.
+  public let expiration: PushExpiration
   /// Later pushes with the same one replace what is displayed of earlier ones.
-  package let collapseID: String?
+  public let collapseID: String?
   /// For ``PushType/mdm`` only.
   let ownTopic: String?
 
   /// - Parameters:
   ///   - priority: nil for the type's usual one: 5 for ``PushType/background``, 10 for others.
+  ///   - expiration: nil for the type's usual one: ``PushExpiration/attemptOnce`` for calls, which
+  ///     are over before they could be repeated, ``PushExpiration/longest`` for others.
   ///   - collapseID: at most 64 bytes of UTF-8.
   ///   - topic: for ``PushType/mdm``, and only for that.
-  package init(
-    _ type: PushType, priority: PushPriority? = nil, expiration: PushExpiration = .longest,
+  public init(
+    _ type: PushType, priority: PushPriority? = nil, expiration: PushExpiration? = nil,
     collapseID: String? = nil, topic: String? = nil
   ) throws(PushRuleError) {
     let priority = priority ?? type.priorities[0]
+    let expiration = expiration ?? (type.isCall ? .attemptOnce : .longest)
     guard type.priorities.contains(priority) else { throw .priority(type, priority) }
     guard (topic != nil) == (type == .mdm) else { throw .topic(type) }
     if let topic {
@@ -127,13 +134,20 @@ package final class PushTemplate: Sendable {
     ]
     if let expiration = options.expiration.text { fields.append("apns-expiration", expiration) }
     if let collapseID = options.collapseID { fields.append("apns-collapse-id", collapseID) }
-    let stable = fields
-    cached = CachedTemplate { authorization throws(ExchangeFailure) in
+    cached = .ofPushes(authority: authority, fields: fields, volatile: ["apns-id"])
+  }
+}
+
+extension CachedTemplate {
+  /// The head of pushes whose path comes with each of them.
+  static func ofPushes(
+    authority: String, fields stable: HTTPFields, volatile: [String]
+  ) -> CachedTemplate {
+    CachedTemplate { authorization throws(ExchangeFailure) in
       var fields = stable
       fields["authorization"] = authorization
       return try RequestTemplate(
-        method: "POST", authority: authority, path: nil, fields: fields,
-        volatile: ["apns-id"])
+        method: "POST", authority: authority, path: nil, fields: fields, volatile: volatile)
     }
   }
 }

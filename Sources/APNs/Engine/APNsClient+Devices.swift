@@ -2,7 +2,7 @@ import Clocks
 import HTTP
 
 /// What became of a push to one device.
-package enum PushResult: Sendable {
+public enum PushResult: Sendable {
   /// APNs took it. That says nothing about the device.
   ///
   /// - Parameters:
@@ -57,8 +57,9 @@ extension APNsClient {
     _ template: PushTemplate, to token: DeviceToken, payload: [UInt8], id: String? = nil,
     deadline: Duration = .seconds(10)
   ) async -> PushResult {
-    let item = PushItem(token: token, payload: payload, id: id)
-    if let failure = fault(of: item, template) { return .notSent(failure) }
+    if let failure = fault(template.options.type, bytes: payload.count, id: id) {
+      return .notSent(failure)
+    }
     let values = [token.path, id ?? requestIDs.next()]
     return PushResult(
       await exchange.send(
@@ -75,27 +76,26 @@ extension APNsClient {
   package func push(
     batch items: [PushItem], _ template: PushTemplate, deadline: Duration = .seconds(30)
   ) async -> [PushResult] {
-    let broken = items.indices.filter { fault(of: items[$0], template) != nil }
-    guard broken.isEmpty else { return await push(items, without: broken, template, deadline) }
+    let type = template.options.type
+    func fault(_ index: Int) -> APNsFailure? {
+      self.fault(type, bytes: items[index].payload.count, id: items[index].id)
+    }
+    let broken = items.indices.filter { fault($0) != nil }
+    guard broken.isEmpty else {
+      var good = items
+      for index in broken.reversed() { good.remove(at: index) }
+      var results = await push(batch: good, template, deadline: deadline)
+      for index in broken {
+        if let failure = fault(index) { results.insert(.notSent(failure), at: index) }
+      }
+      return results
+    }
     let requests = items.map {
       BatchItem(values: [$0.token.path, $0.id ?? requestIDs.next()], body: $0.payload)
     }
     let answers = await exchange.sendAll(
       over: pushes, template.cached, requests, deadline: loop.now + deadline)
     return answers.map { PushResult($0) }
-  }
-
-  private func push(
-    _ items: [PushItem], without broken: [Int], _ template: PushTemplate, _ deadline: Duration
-  ) async -> [PushResult] {
-    var good = items
-    for index in broken.reversed() { good.remove(at: index) }
-    var results = await push(batch: good, template, deadline: deadline)
-    for index in broken {
-      guard let failure = fault(of: items[index], template) else { continue }
-      results.insert(.notSent(failure), at: index)
-    }
-    return results
   }
 
   /// Sends one payload to many devices.
@@ -107,12 +107,11 @@ extension APNsClient {
       batch: tokens.map { PushItem(token: $0, payload: payload) }, template, deadline: deadline)
   }
 
-  private func fault(of item: PushItem, _ template: PushTemplate) -> APNsFailure? {
-    let type = template.options.type
+  /// The rule that a push breaks which only this client and the whole request show.
+  func fault(_ type: PushType, bytes: Int, id: String?) -> APNsFailure? {
     if type.needsToken && !exchange.usesTokens { return .rule(.needsToken(type)) }
-    if let id = item.id, !RequestIDs.isCanonical(id) { return .rule(.unusableID) }
+    if let id, !RequestIDs.isCanonical(id) { return .rule(.unusableID) }
     let limit = type.payloadLimitBytes
-    let bytes = item.payload.count
     if bytes == 0 { return .payload(.empty) }
     return bytes <= limit ? nil : .payload(.tooLarge(bytes: bytes, limit: limit))
   }

@@ -3,12 +3,16 @@ import HTTP
 package import Transport
 
 /// How an ``APNsClient`` behaves.
-package struct APNsClientConfiguration: Sendable {
-  package var broadcasts = ConnectionPoolConfiguration()
-  package var management: ConnectionPoolConfiguration
-  package var pushes: ConnectionPoolConfiguration
+public struct APNsClientConfiguration: Sendable {
+  /// Connections for broadcasts.
+  public var broadcasts = ConnectionPoolConfiguration()
+  /// Connections for channels.
+  public var management: ConnectionPoolConfiguration
+  /// Connections for pushes to devices.
+  public var pushes: ConnectionPoolConfiguration
 
-  package init() {
+  /// What suits a server with up to some thousand requests a second.
+  public init() {
     pushes = ConnectionPoolConfiguration()
     pushes.maxConnections = 4
     management = ConnectionPoolConfiguration()
@@ -31,10 +35,11 @@ package struct APNsClientConfiguration: Sendable {
 /// whether a late state is worth another try is for the publisher to know. Broadcasts, management
 /// and device pushes have connections of their own: APNs slows a connection down, to one stream,
 /// when many of its requests are refused, and dead tokens must not slow a broadcast.
-package actor APNsClient {
-  package nonisolated let app: APNsApp
+public actor APNsClient {
+  /// For whom this client speaks.
+  public nonisolated let app: APNsApp
   package nonisolated let loop: EventLoop
-  package nonisolated var unownedExecutor: UnownedSerialExecutor {
+  public nonisolated var unownedExecutor: UnownedSerialExecutor {
     loop.serial.asUnownedSerialExecutor()
   }
 
@@ -45,6 +50,24 @@ package actor APNsClient {
   nonisolated let pushAuthority: String
   private let templates: BroadcastTemplates
   var requestIDs = RequestIDs()
+  /// Heads of single pushes.
+  var shapes: [PushShape: CachedTemplate] = [:]
+
+  /// Makes a client; connections are opened when they are needed.
+  ///
+  /// - Parameters:
+  ///   - credentials: of a signing key, shared by all its clients; or a certificate of this app.
+  ///   - hosts: nil for Apple's in the app's environment.
+  /// - Throws: ``APNsSetupError`` when APNs would refuse everything: the key or certificate is not
+  ///   for this app, the certificate has expired. And when certificates cannot be read.
+  public init(
+    app: APNsApp, credentials: APNsCredentials, hosts: APNsHosts? = nil,
+    configuration: APNsClientConfiguration = APNsClientConfiguration()
+  ) throws(APNsSetupError) {
+    try self.init(
+      app: app, hosts: hosts ?? .apple(app.environment), credentials: credentials,
+      clock: ServiceClock(), configuration: configuration, loop: try SharedLoop.get())
+  }
 
   /// - Parameters:
   ///   - credentials: of a signing key, shared by all its clients; or a certificate of this app.
@@ -89,7 +112,7 @@ package actor APNsClient {
   /// Sends one content-state to every phone that is subscribed to a channel.
   ///
   /// - Parameter deadline: real time for everything, the wait for a connection included.
-  package func broadcast(
+  public func broadcast(
     _ broadcast: Broadcast, deadline: Duration = .seconds(10)
   ) async -> BroadcastResult {
     if let failure = Self.ruleFailure(broadcast) { return .notSent(failure) }
@@ -120,7 +143,7 @@ package actor APNsClient {
   /// comparison with ``listChannels(deadline:)`` finds.
   ///
   /// - Parameter requestID: a UUID in lower case, to find this call again; made here when nil.
-  package func createChannel(
+  public func createChannel(
     storage: ChannelStorage, requestID: String? = nil, deadline: Duration = .seconds(15)
   ) async -> ChannelResult<ChannelID> {
     await manage(.create(storage), requestID, deadline) { response, host throws(MalformedReply) in
@@ -129,7 +152,7 @@ package actor APNsClient {
   }
 
   /// The storage policy of a channel. ``APNsReason/channelNotRegistered`` says that there is none.
-  package func readChannel(
+  public func readChannel(
     _ channelID: ChannelID, deadline: Duration = .seconds(15)
   ) async -> ChannelResult<ChannelStorage> {
     await manage(.read(channelID), nil, deadline) { response, host throws(MalformedReply) in
@@ -138,14 +161,14 @@ package actor APNsClient {
   }
 
   /// Deletes a channel for good. Messages that APNs stored may still be delivered after it.
-  package func deleteChannel(
+  public func deleteChannel(
     _ channelID: ChannelID, deadline: Duration = .seconds(15)
   ) async -> ChannelResult<Void> {
     await manage(.delete(channelID), nil, deadline) { _, _ throws(MalformedReply) in }
   }
 
   /// All channels of the app, also those of other services that share it.
-  package func listChannels(
+  public func listChannels(
     deadline: Duration = .seconds(30)
   ) async -> ChannelResult<[ChannelID]> {
     await manage(.list, nil, deadline) { response, host throws(MalformedReply) in
@@ -155,7 +178,12 @@ package actor APNsClient {
 
   // MARK: State
 
-  package var health: APNsHealth {
+  /// Tasks that prefer this executor call the client without a change of thread, which is half of
+  /// what a single push costs: `Task(executorPreference: client.executor) { … }`.
+  public nonisolated var executor: any TaskExecutor { loop.tasks }
+
+  /// What is known of the credentials and the connections; for readiness checks and metrics.
+  public var health: APNsHealth {
     get async {
       APNsHealth(
         credentials: exchange.health, broadcasts: await broadcasts.status,
@@ -164,10 +192,10 @@ package actor APNsClient {
   }
 
   /// Opens the connection for broadcasts, so that the first one does not wait for it.
-  package func warmUp() async { await broadcasts.warmUp() }
+  public func warmUp() async { await broadcasts.warmUp() }
 
   /// Ends all connections. Later calls answer ``APNsFailure/exchange(_:)``.
-  package func close(grace: Duration = .seconds(5)) async {
+  public func close(grace: Duration = .seconds(5)) async {
     await broadcasts.close(grace: grace)
     await management.close(grace: grace)
     await pushes.close(grace: grace)

@@ -1,8 +1,8 @@
-package import HTTP
-package import Transport
+public import HTTP
+public import Transport
 
 /// Which of Apple's two worlds an app's tokens and channels belong to. They never mix.
-package enum APNsEnvironment: String, Sendable, Hashable, CaseIterable {
+public enum APNsEnvironment: String, Sendable, Hashable, CaseIterable {
   /// Builds from Xcode (`aps-environment` is `development`); Apple also says "sandbox".
   case development
   /// TestFlight, ad hoc and the App Store.
@@ -10,26 +10,36 @@ package enum APNsEnvironment: String, Sendable, Hashable, CaseIterable {
 }
 
 /// One app in one environment: what channels and tokens belong to.
-package struct APNsApp: Sendable, Hashable, CustomStringConvertible {
-  package let bundleID: BundleID
-  package let environment: APNsEnvironment
+public struct APNsApp: Sendable, Hashable, CustomStringConvertible {
+  /// The app.
+  public let bundleID: BundleID
+  /// The world that its tokens and channels are of.
+  public let environment: APNsEnvironment
 
-  package init(bundleID: BundleID, environment: APNsEnvironment) {
+  /// An app in one environment; the same app in the other one is another value.
+  public init(bundleID: BundleID, environment: APNsEnvironment) {
     self.bundleID = bundleID
     self.environment = environment
   }
 
-  package var description: String { "\(bundleID) (\(environment.rawValue))" }
+  public var description: String { "\(bundleID) (\(environment.rawValue))" }
 }
 
 /// One server of APNs: where to connect, and the name that its certificate must carry.
-package struct APNsHost: Sendable, Hashable, CustomStringConvertible {
-  package var name: String
-  package var port: Int
+public struct APNsHost: Sendable, Hashable, CustomStringConvertible {
+  /// The server's name, which its certificate must carry.
+  public var name: String
+  /// 1 to 65,535.
+  public var port: Int
   /// Where to connect instead of `name` and `port`; the certificate must still be for `name`.
   package var endpoint: Endpoint?
 
-  package init(name: String, port: Int, endpoint: Endpoint? = nil) {
+  /// A server under its own name.
+  public init(name: String, port: Int) {
+    self.init(name: name, port: port, endpoint: nil)
+  }
+
+  package init(name: String, port: Int, endpoint: Endpoint?) {
     self.name = name
     self.port = port
     self.endpoint = endpoint
@@ -43,23 +53,25 @@ package struct APNsHost: Sendable, Hashable, CustomStringConvertible {
     return port == 443 ? bracketed : "\(bracketed):\(port)"
   }
 
-  package var description: String { "\(name):\(port)" }
+  public var description: String { "\(name):\(port)" }
 }
 
 /// The servers of one environment, and which certificates they may show.
-package struct APNsHosts: Sendable {
+public struct APNsHosts: Sendable {
   /// Device pushes.
-  package var push: APNsHost
+  public var push: APNsHost
   /// Broadcasts. Apple's pages name two hosts; other clients use that of device pushes, so that is
   /// the default.
-  package var broadcast: APNsHost
+  public var broadcast: APNsHost
   /// Channel management. Its ports have no alternative: 2195 and 2196 must be open.
-  package var management: APNsHost
-  package var trust: TLSTrust
+  public var management: APNsHost
+  /// Whose certificates are believed.
+  public var trust: TLSTrust
   /// Opens tunnels to all of them, to their own ports; nil connects directly.
-  package var proxy: HTTPProxy?
+  public var proxy: HTTPProxy?
 
-  package init(
+  /// Servers other than Apple's, such as a simulator.
+  public init(
     push: APNsHost, broadcast: APNsHost? = nil, management: APNsHost, trust: TLSTrust = .system,
     proxy: HTTPProxy? = nil
   ) {
@@ -71,7 +83,7 @@ package struct APNsHosts: Sendable {
   }
 
   /// Apple's own.
-  package static func apple(
+  public static func apple(
     _ environment: APNsEnvironment, trust: TLSTrust = .system, proxy: HTTPProxy? = nil
   ) -> APNsHosts {
     switch environment {

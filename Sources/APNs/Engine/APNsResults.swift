@@ -1,7 +1,7 @@
-package import HTTP
+public import HTTP
 
 /// Why a request has no answer of APNs.
-package enum APNsFailure: Error, Sendable, CustomStringConvertible {
+public enum APNsFailure: Error, Sendable, CustomStringConvertible {
   /// No connection, or none that took or answered the request in time.
   case exchange(ExchangeFailure)
   /// APNs refuses this app's credentials, so nothing is sent but a probe a minute.
@@ -15,7 +15,7 @@ package enum APNsFailure: Error, Sendable, CustomStringConvertible {
   /// The client's certificate is of no use any more.
   case setup(APNsSetupError)
 
-  package var description: String {
+  public var description: String {
     switch self {
     case .exchange(let failure): failure.message
     case .credentialsRefused(let refusal):
@@ -31,7 +31,7 @@ package enum APNsFailure: Error, Sendable, CustomStringConvertible {
 }
 
 /// What became of a broadcast.
-package enum BroadcastResult: Sendable {
+public enum BroadcastResult: Sendable {
   /// APNs took it. That says nothing about any phone.
   ///
   /// - Parameter uniqueID: Apple's name of this message, to quote when asking Apple about it.
@@ -44,7 +44,7 @@ package enum BroadcastResult: Sendable {
 }
 
 /// What became of a call of channel management.
-package enum ChannelResult<Value: Sendable>: Sendable {
+public enum ChannelResult<Value: Sendable>: Sendable {
   case done(Value)
   case refused(APNsRefusal)
   /// APNs answered well and in a form that Apple does not document: conclude nothing.
@@ -54,7 +54,7 @@ package enum ChannelResult<Value: Sendable>: Sendable {
   case unknown(APNsFailure)
 
   /// The value, or an error to show.
-  package func get() throws -> Value {
+  public func get() throws -> Value {
     switch self {
     case .done(let value): return value
     case .refused(let refusal): throw refusal
@@ -65,8 +65,9 @@ package enum ChannelResult<Value: Sendable>: Sendable {
 }
 
 /// Whether an app can send, as far as is known.
-package struct APNsHealth: Sendable {
-  package enum Credentials: Sendable {
+public struct APNsHealth: Sendable {
+  /// Whether APNs takes the credentials.
+  public enum Credentials: Sendable {
     /// Nothing was accepted or refused yet.
     case untried
     case good
@@ -74,13 +75,17 @@ package struct APNsHealth: Sendable {
     case refused(APNsRefusal)
   }
 
-  package var credentials: Credentials
-  package var broadcasts: ConnectionPoolStatus
-  package var management: ConnectionPoolStatus
-  package var pushes: ConnectionPoolStatus
+  /// What APNs said of the credentials last.
+  public var credentials: Credentials
+  /// The connections for broadcasts.
+  public var broadcasts: ConnectionPoolStatus
+  /// The connections for channels.
+  public var management: ConnectionPoolStatus
+  /// The connections for pushes to devices.
+  public var pushes: ConnectionPoolStatus
 
   /// Why nothing can be sent, for a readiness check; nil while things can.
-  package var problem: String? {
+  public var problem: String? {
     if case .refused(let refusal) = credentials {
       return "\(APNsFailure.credentialsRefused(refusal))"
     }

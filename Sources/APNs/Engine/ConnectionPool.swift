@@ -3,41 +3,49 @@ package import HTTP
 import Transport
 
 /// What a pool may do.
-package struct ConnectionPoolConfiguration: Sendable {
+public struct ConnectionPoolConfiguration: Sendable {
   /// How many connections at most, 1 or more. Apple sets no limit and asks to spread load.
-  package var maxConnections = 2
+  public var maxConnections = 2
   /// Connections beyond the first that had nothing to do for so long are closed.
-  package var idleAfter: Duration = .seconds(60)
+  public var idleAfter: Duration = .seconds(60)
   /// A connection is replaced at this age, since very old ones were seen to go bad unnoticed.
-  package var maxAge: Duration = .seconds(12 * 3_600)
+  public var maxAge: Duration = .seconds(12 * 3_600)
   /// How long a replaced connection may take to answer what it was asked.
-  package var grace: Duration = .seconds(30)
+  public var grace: Duration = .seconds(30)
   /// After so many deadlines in a row without one answer a connection is replaced.
-  package var deadlinesBeforeReplacement = 3
+  public var deadlinesBeforeReplacement = 3
   /// How many requests may wait while there is no connection, before more are refused.
-  package var maxWaiting = 10_000
+  public var maxWaiting = 10_000
   package var http = HTTP2ClientConfiguration()
 
-  package init() {}
+  /// What suits most.
+  public init() {}
 }
 
 /// What a pool did so far and what it is doing: for metrics and health.
-package struct ConnectionPoolStatus: Sendable {
-  package var host = ""
-  package var open = 0
-  package var inFlight = 0
+public struct ConnectionPoolStatus: Sendable {
+  /// Which server.
+  public var host = ""
+  /// Connections that take requests now.
+  public var open = 0
+  /// Requests without an answer yet.
+  public var inFlight = 0
   /// Streams that the peer allows on all open connections together.
-  package var streamLimit = 0
-  package var waiting = 0
-  package var opened = 0
-  package var failedToOpen = 0
-  package var goAways = 0
+  public var streamLimit = 0
+  /// Requests that wait for a connection.
+  public var waiting = 0
+  /// Connections that were made.
+  public var opened = 0
+  /// Attempts to connect that failed.
+  public var failedToOpen = 0
+  /// Connections that APNs ended by GOAWAY.
+  public var goAways = 0
   /// Connections that were replaced for their age, or since they no longer answered.
-  package var replaced = 0
+  public var replaced = 0
   /// Why the last attempt to connect failed; nil since one succeeded.
-  package var connectProblem: String?
+  public var connectProblem: String?
   /// Why the last connection ended that was not closed by us.
-  package var lastEnd: String?
+  public var lastEnd: String?
 }
 
 /// The connections to one host, for one team's key.

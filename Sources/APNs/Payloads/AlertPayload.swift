@@ -1,4 +1,4 @@
-package import JSON
+public import JSON
 
 /// The body of an ordinary push that a person sees: text, badge or sound.
 ///
@@ -6,14 +6,17 @@ package import JSON
 /// byte.
 ///
 /// - SeeAlso: Apple, "Generating a remote notification".
-package struct AlertPayload: Sendable {
-  package enum Text: Sendable, Hashable {
+public struct AlertPayload: PushPayload {
+  /// A text, or the name of one in the app.
+  public enum Text: Sendable, Hashable {
+    /// Shown as it is.
     case plain(String)
     /// A key of the app's strings file; the arguments replace its `%@` in order.
     case localized(key: String, arguments: [String] = [])
   }
 
-  package enum Sound: Sendable, Hashable {
+  /// What is heard.
+  public enum Sound: Sendable, Hashable {
     /// A file in the app, or `default`.
     case named(String)
     /// Heard in spite of Focus and the mute switch; the app needs Apple's leave.
@@ -22,50 +25,58 @@ package struct AlertPayload: Sendable {
     case critical(name: String = "default", volume: Double = 1)
   }
 
-  package enum InterruptionLevel: String, Sendable, CaseIterable {
+  /// How much it disturbs.
+  public enum InterruptionLevel: String, Sendable, CaseIterable {
     case passive
     case active
     case timeSensitive = "time-sensitive"
     case critical
   }
 
-  package var title: Text?
-  package var subtitle: Text?
-  package var body: Text?
-  package var launchImage: String?
+  public let type = PushType.alert
+  /// The first line.
+  public var title: Text?
+  /// The second line.
+  public var subtitle: Text?
+  /// The text itself.
+  public var body: Text?
+  /// The image that the app shows when it is opened by this push.
+  public var launchImage: String?
   /// 0 takes the badge away.
-  package var badge: Int?
-  package var sound: Sound?
-  package var threadID: String?
-  package var category: String?
+  public var badge: Int?
+  /// None: it makes no sound.
+  public var sound: Sound?
+  /// Groups what belongs together.
+  public var threadID: String?
+  /// A category that the app registered: the buttons beneath the text.
+  public var category: String?
   /// Runs the app's notification service extension before it is shown.
-  package var isMutable = false
-  package var targetContentID: String?
-  package var interruptionLevel: InterruptionLevel?
+  public var isMutable = false
+  /// The window that is brought forward.
+  public var targetContentID: String?
+  /// Nil is as `active`. `timeSensitive` needs a capability of the app, `critical` Apple's leave.
+  public var interruptionLevel: InterruptionLevel?
   /// 0 to 1: the place in the notification summary.
-  package var relevance: Double?
-  package var filterCriteria: String?
+  public var relevance: Double?
+  /// Compared with the filter of the present Focus.
+  public var filterCriteria: String?
   /// Members beside `aps`, in this order. Each key once, and none is `aps`.
-  package var custom: [(key: String, value: JSONText)] = []
+  public var custom: [(key: String, value: JSONText)] = []
 
-  package init(title: Text? = nil, body: Text? = nil) {
+  /// An alert with a text; everything else is set afterwards.
+  public init(title: Text? = nil, body: Text? = nil) {
     self.title = title
     self.body = body
   }
 
   /// The bytes to send: at most 4,096.
-  package func encoded() throws(PayloadError) -> [UInt8] {
+  public func encoded() throws(PayloadError) -> [UInt8] {
     try validate()
-    var writer = JSONWriter(reservingCapacity: 512)
-    writer.object {
+    return try encodedObject(for: type, reservingCapacity: 512) {
       $0.key("aps")
       $0.object { writeMembers(to: &$0) }
       for member in custom { $0.member(member.key, member.value) }
     }
-    let bytes = writer.finish()
-    let limit = PushType.alert.payloadLimitBytes
-    guard bytes.count <= limit else { throw .tooLarge(bytes: bytes.count, limit: limit) }
-    return bytes
   }
 
   private var hasText: Bool { title != nil || subtitle != nil || body != nil }
@@ -149,27 +160,24 @@ package struct AlertPayload: Sendable {
 }
 
 /// The body of a push that wakes the app without showing anything.
-package struct BackgroundPayload: Sendable {
+public struct BackgroundPayload: PushPayload {
+  public let type = PushType.background
   /// Members beside `aps`, in this order. Each key once, and none is `aps`.
-  package var custom: [(key: String, value: JSONText)]
+  public var custom: [(key: String, value: JSONText)]
 
-  package init(custom: [(key: String, value: JSONText)] = []) { self.custom = custom }
+  /// A silent push, with what the app is to know.
+  public init(custom: [(key: String, value: JSONText)] = []) { self.custom = custom }
 
   /// The bytes to send: at most 4,096.
-  package func encoded() throws(PayloadError) -> [UInt8] {
+  public func encoded() throws(PayloadError) -> [UInt8] {
     var keys: Set<String> = ["aps"]
     for member in custom where !keys.insert(member.key).inserted {
       throw .conflict("The member \"\(member.key)\" stands twice beside aps, or is aps itself.")
     }
-    var writer = JSONWriter()
-    writer.object {
+    return try encodedObject(for: type) {
       $0.key("aps")
       $0.object { $0.member("content-available", 1) }
       for member in custom { $0.member(member.key, member.value) }
     }
-    let bytes = writer.finish()
-    let limit = PushType.background.payloadLimitBytes
-    guard bytes.count <= limit else { throw .tooLarge(bytes: bytes.count, limit: limit) }
-    return bytes
   }
 }

@@ -3,8 +3,9 @@ import JSON
 /// What lights up the phone along with a Live Activity's start, update or end.
 ///
 /// Title and body are both needed: without one of them the phone does not treat it as an alert.
-package struct LiveActivityAlert: Sendable, Hashable {
-  package enum Text: Sendable, Hashable {
+public struct LiveActivityAlert: Sendable, Hashable {
+  /// A text, or the name of one in the app.
+  public enum Text: Sendable, Hashable {
     case plain(String)
     /// A key of the app's strings file; the arguments replace its `%@` in order.
     case localized(key: String, arguments: [String] = [])
@@ -17,12 +18,15 @@ package struct LiveActivityAlert: Sendable, Hashable {
     }
   }
 
-  package var title: Text
-  package var body: Text
+  /// The first line.
+  public var title: Text
+  /// The text itself.
+  public var body: Text
   /// A sound file of the app, or `default`. None: no sound.
-  package var sound: String?
+  public var sound: String?
 
-  package init(title: Text, body: Text, sound: String? = nil) {
+  /// Title and body, neither of them empty.
+  public init(title: Text, body: Text, sound: String? = nil) {
     self.title = title
     self.body = body
     self.sound = sound

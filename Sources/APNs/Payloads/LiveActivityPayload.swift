@@ -1,12 +1,12 @@
-package import Clocks
-package import JSON
+public import Clocks
+public import JSON
 
 /// The body of a push to one Live Activity: its start, an update, or its end.
 ///
 /// Start goes to a push-to-start token, update and end to the activity's own update token.
-package struct LiveActivityPayload: Sendable {
+public struct LiveActivityPayload: PushPayload {
   /// How a started activity learns of later states. It has one way only.
-  package enum Input: Sendable, Hashable {
+  public enum Input: Sendable, Hashable {
     /// By an update token that the app reports (iOS 18 and later say so; before that it is the
     /// only way).
     case token
@@ -15,19 +15,23 @@ package struct LiveActivityPayload: Sendable {
     case channel(ChannelID)
   }
 
-  package struct Start: Sendable {
+  /// What a phone must know to put a card up.
+  public struct Start: Sendable {
     /// Name of the `ActivityAttributes` struct, exactly as in the app.
-    package var attributesType: String
+    public var attributesType: String
     /// Must decode into that struct; an object.
-    package var attributes: JSONText
+    public var attributes: JSONText
     /// Without it the phone drops the start.
-    package var alert: LiveActivityAlert
+    public var alert: LiveActivityAlert
     /// Nil sends neither key, for devices below iOS 18.
-    package var input: Input?
-    package var staleDate: UnixTime?
-    package var relevance: Double?
+    public var input: Input?
+    /// When the card shall call itself outdated.
+    public var staleDate: UnixTime?
+    /// Any finite number; the highest of an app's cards is shown in the Island.
+    public var relevance: Double?
 
-    package init(
+    /// Nothing is checked before ``encoded()``.
+    public init(
       attributesType: String, attributes: JSONText, alert: LiveActivityAlert, input: Input?,
       staleDate: UnixTime? = nil, relevance: Double? = nil
     ) {
@@ -40,21 +44,26 @@ package struct LiveActivityPayload: Sendable {
     }
   }
 
-  package enum Event: Sendable {
+  /// What happens to the card.
+  public enum Event: Sendable {
     case start(Start)
     case update(staleDate: UnixTime? = nil, relevance: Double? = nil)
     case end(dismissalDate: UnixTime? = nil)
   }
 
-  package var event: Event
+  public let type = PushType.liveActivity
+  /// What happens to the card.
+  public var event: Event
   /// Whole seconds since 1970; the phone keeps the state with the greatest one.
-  package var timestampSeconds: Int64
-  package var contentState: JSONText
+  public var timestampSeconds: Int64
+  /// Only an end may be without one; the card then keeps what it shows.
+  public var contentState: JSONText?
   /// For updates and ends; a start has its own.
-  package var alert: LiveActivityAlert?
+  public var alert: LiveActivityAlert?
 
-  package init(
-    _ event: Event, timestampSeconds: Int64, contentState: JSONText,
+  /// Nothing is checked before ``encoded()``.
+  public init(
+    _ event: Event, timestampSeconds: Int64, contentState: JSONText?,
     alert: LiveActivityAlert? = nil
   ) {
     self.event = event
@@ -64,10 +73,13 @@ package struct LiveActivityPayload: Sendable {
   }
 
   /// The bytes to send: at most 4,096.
+  public func encoded() throws(PayloadError) -> [UInt8] { try encoded(attributesBytes: 0) }
+
+  /// The bytes to send: at most 4,096.
   ///
   /// - Parameter attributesBytes: of an update or end, the size of the running activity's
   ///   attributes, which share the phone's 4 KB with the content-state.
-  package func encoded(attributesBytes: Int = 0) throws(PayloadError) -> [UInt8] {
+  public func encoded(attributesBytes: Int) throws(PayloadError) -> [UInt8] {
     let bytes: [UInt8]
     switch event {
     case .start(let start): bytes = try encoded(start)
@@ -93,7 +105,10 @@ package struct LiveActivityPayload: Sendable {
     guard alert == nil else {
       throw .conflict("A start has its alert in Start.alert; it was given a second one.")
     }
-    guard contentState.root.kind == .object else { throw .notAnObject(name: "content-state") }
+    try BroadcastPayload.check(timestampSeconds: timestampSeconds)
+    guard let contentState, contentState.root.kind == .object else {
+      throw .notAnObject(name: "content-state")
+    }
     guard start.attributes.root.kind == .object else { throw .notAnObject(name: "attributes") }
     guard !start.attributesType.isEmpty else {
       throw .conflict("attributes-type is empty; it names the app's ActivityAttributes struct.")
@@ -109,12 +124,12 @@ package struct LiveActivityPayload: Sendable {
     var writer = JSONWriter(reservingCapacity: contentBytes + 512)
     writer.object {
       $0.key("aps")
-      $0.object { write(start, to: &$0) }
+      $0.object { write(start, contentState, to: &$0) }
     }
     return writer.finish()
   }
 
-  private func write(_ start: Start, to writer: inout JSONWriter) {
+  private func write(_ start: Start, _ contentState: JSONText, to writer: inout JSONWriter) {
     writer.member("timestamp", timestampSeconds)
     writer.member("event", "start")
     writer.member("content-state", contentState)

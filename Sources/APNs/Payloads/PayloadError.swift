@@ -1,5 +1,5 @@
 /// Why a payload cannot be sent. Found before anything leaves the process.
-package enum PayloadError: Error, Sendable, Equatable, CustomStringConvertible {
+public enum PayloadError: Error, Sendable, Equatable, CustomStringConvertible {
   case tooLarge(bytes: Int, limit: Int)
   case empty
   /// Content-state and attributes together, which the phone limits whatever the wire allows.
@@ -13,7 +13,7 @@ package enum PayloadError: Error, Sendable, Equatable, CustomStringConvertible {
   /// Two things that exclude each other.
   case conflict(String)
 
-  package var description: String {
+  public var description: String {
     switch self {
     case .tooLarge(let bytes, let limit):
       "The payload has \(bytes) bytes, \(bytes - limit) over APNs' limit of \(limit)."

@@ -1,16 +1,19 @@
-package import JSON
+public import JSON
 
 /// A payload that the caller wrote, checked against the rules of its push type and then sent byte
 /// for byte.
 ///
 /// What is checked is what APNs refuses or a phone silently drops; members that nobody here knows
 /// pass.
-package struct RawPayload: Sendable {
-  package let bytes: [UInt8]
-  package let type: PushType
+public struct RawPayload: PushPayload {
+  public let type: PushType
+  let bytes: [UInt8]
+
+  /// The bytes as the caller gave them.
+  public func encoded() -> [UInt8] { bytes }
 
   /// - Throws: ``PayloadError`` that names the rule.
-  package init(_ text: JSONText, for type: PushType) throws(PayloadError) {
+  public init(_ text: JSONText, for type: PushType) throws(PayloadError) {
     bytes = text.bytes
     self.type = type
     let limit = type.payloadLimitBytes
@@ -23,10 +26,28 @@ package struct RawPayload: Sendable {
     case .alert: try Self.checkAlert(aps)
     case .background: try Self.checkBackground(aps)
     case .liveActivity: try Self.checkLiveActivity(aps)
-    case .widgets, .controls, .location, .voip, .pushToTalk, .complication, .fileProvider, .mdm,
-      .accessory:
-      break
+    case .mdm:
+      guard root["mdm"]?.string != nil else {
+        throw .conflict("A push of type mdm has the device's PushMagic as mdm.")
+      }
+    case .fileProvider:
+      guard root["container-identifier"]?.string != nil else {
+        throw .conflict("A push of type fileprovider names the container in container-identifier.")
+      }
+    case .widgets, .controls, .location, .voip, .pushToTalk, .complication, .accessory: break
     }
+  }
+
+  /// Checks the body of a broadcast that the caller wrote.
+  static func checkBroadcast(_ text: JSONText) throws(PayloadError) {
+    let limit = BroadcastPayload.limitBytes
+    guard text.bytes.count <= limit else { throw .tooLarge(bytes: text.bytes.count, limit: limit) }
+    guard text.root.kind == .object else { throw .notAnObject(name: "The payload") }
+    let aps = text.root["aps"]
+    if aps?["event"]?.string == "start" {
+      throw .conflict("A start cannot be broadcast; push it to the push-to-start tokens.")
+    }
+    try checkLiveActivity(aps)
   }
 
   private static func checkAlert(_ aps: JSONSlice?) throws(PayloadError) {

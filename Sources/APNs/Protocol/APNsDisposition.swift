@@ -2,7 +2,7 @@
 ///
 /// The engine itself acts on ``newProviderToken`` and ``reconnect``; a caller that sees these two
 /// in a result knows that the one retry was refused as well. The rest is the caller's to act on.
-package enum APNsDisposition: Sendable, Hashable {
+public enum APNsDisposition: Sendable, Hashable {
   /// A bug or a wrong setting: the same request never succeeds. Report it, do not repeat it.
   case fixRequest
   /// The key, the certificate or the app's rights are wrong: nothing of this app will succeed until
@@ -35,7 +35,7 @@ package enum APNsDisposition: Sendable, Hashable {
 extension APNsDisposition {
   /// Reads a refusal. The status comes first: a reason that does not fit it is not acted upon,
   /// since deleting a token over a garbled answer cannot be undone.
-  package init(status: Int, reason: APNsReason?) {
+  public init(status: Int, reason: APNsReason?) {
     if let reason, let documented = reason.documentedStatus {
       let isPlain4xx = { (status: Int) in
         (400..<500).contains(status) && status != 410 && status != 429

@@ -5,7 +5,7 @@
 ///
 /// - SeeAlso: Apple, "Handling notification responses from APNs" and "Handling error responses
 ///   from APNs".
-package enum APNsReason: Sendable, Hashable {
+public enum APNsReason: Sendable, Hashable {
   // The request.
   case badCollapseID, badExpirationDate, badMessageID, badPath, badPriority, badTopic
   case duplicateHeaders, invalidPushType, methodNotAllowed, missingDeviceToken, missingPushType
@@ -25,25 +25,25 @@ package enum APNsReason: Sendable, Hashable {
   case unknown(String)
 
   /// Reads the word as it stands on the wire; its case matters.
-  package init(_ text: String) { self = Self.byText[text] ?? .unknown(text) }
+  public init(_ text: String) { self = Self.byText[text] ?? .unknown(text) }
 
   /// The word as Apple's reference spells it.
-  package var text: String {
+  public var text: String {
     if case .unknown(let text) = self { return text }
     return Self.entries[self]?.text ?? ""
   }
 
   /// The status that Apple documents for this reason; nil for an unknown one.
-  package var documentedStatus: Int? { Self.entries[self]?.status }
+  public var documentedStatus: Int? { Self.entries[self]?.status }
 
   /// A word of a fixed set, for metrics: whatever a stranger sends becomes `other`.
-  package var label: String {
+  public var label: String {
     if case .unknown = self { return "other" }
     return text
   }
 
   /// Every known reason, with its status and its spelling.
-  package static let catalogue: [(reason: APNsReason, status: Int, text: String)] = [
+  public static let catalogue: [(reason: APNsReason, status: Int, text: String)] = [
     (.badCollapseID, 400, "BadCollapseId"),
     (.badDeviceToken, 400, "BadDeviceToken"),
     (.badExpirationDate, 400, "BadExpirationDate"),

@@ -1,27 +1,29 @@
-package import Clocks
+public import Clocks
 package import HTTP
 import JSON
 
 /// An answer of APNs other than success.
 ///
 /// The status always survives: a body that is missing, cut or not JSON costs only the reason.
-package struct APNsRefusal: Error, Sendable, Hashable {
-  package let status: Int
+public struct APNsRefusal: Error, Sendable, Hashable {
+  /// 300 to 599.
+  public let status: Int
   /// Nil when the body could not be read; then ``excerpt`` shows its beginning.
-  package let reason: APNsReason?
+  public let reason: APNsReason?
   /// What the `retry-after` field asks for. Apple does not document it, proxies send it.
-  package let retryAfter: Duration?
+  public let retryAfter: Duration?
   /// Of a 410: when APNs found that the token is no longer valid. A token that was registered
   /// after this is alive.
-  package let invalidSince: UnixTime?
+  public let invalidSince: UnixTime?
   /// The beginning of a body that was not understood, fit for a log line.
-  package let excerpt: String
+  public let excerpt: String
   /// The `apns-id` or `apns-request-id` of the answer.
-  package let answerID: String?
+  public let answerID: String?
   /// The answer's `date`: APNs' own clock.
-  package let serverDate: UnixTime?
+  public let serverDate: UnixTime?
 
-  package var disposition: APNsDisposition { APNsDisposition(status: status, reason: reason) }
+  /// What it calls for.
+  public var disposition: APNsDisposition { APNsDisposition(status: status, reason: reason) }
 
   /// - Parameter now: the wall clock when the answer came, for a `retry-after` that is a date.
   package init(_ response: HTTPResponse, now: UnixTime) {
@@ -36,7 +38,8 @@ package struct APNsRefusal: Error, Sendable, Hashable {
     excerpt = reason == nil ? BodyExcerpt.of(response.body) : ""
   }
 
-  package init(
+  /// A refusal that did not come over a connection, for tests of what acts on one.
+  public init(
     status: Int, reason: APNsReason?, retryAfter: Duration? = nil, invalidSince: UnixTime? = nil
   ) {
     self.status = status
@@ -50,7 +53,7 @@ package struct APNsRefusal: Error, Sendable, Hashable {
 }
 
 extension APNsRefusal: CustomStringConvertible {
-  package var description: String {
+  public var description: String {
     let what =
       if let reason {
         reason.text

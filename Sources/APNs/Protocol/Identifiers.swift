@@ -1,17 +1,19 @@
 import Crypto
 
 /// Why a name that came from configuration or a caller cannot be what it should be.
-package struct InvalidIdentifier: Error, Sendable, Equatable, CustomStringConvertible {
-  package let description: String
+public struct InvalidIdentifier: Error, Sendable, Equatable, CustomStringConvertible {
+  /// What was given and what was expected.
+  public let description: String
 }
 
 /// An app's bundle ID, e.g. `com.example.fieldtrips`.
-package struct BundleID: Sendable, Hashable, CustomStringConvertible {
-  package let text: String
+public struct BundleID: Sendable, Hashable, CustomStringConvertible {
+  /// As it was given.
+  public let text: String
 
   /// - Throws: for an empty one, one with characters that bundle IDs do not have, and for a topic:
   ///   the suffixes of push types are added by this room.
-  package init(_ text: String) throws(InvalidIdentifier) {
+  public init(_ text: String) throws(InvalidIdentifier) {
     let isPlain = text.utf8.allSatisfy { $0.isLetterOrDigit || $0 == 0x2D || $0 == 0x2E }
     guard isPlain, (1...155).contains(text.utf8.count) else {
       throw InvalidIdentifier(
@@ -26,15 +28,16 @@ package struct BundleID: Sendable, Hashable, CustomStringConvertible {
     self.text = text
   }
 
-  package var description: String { text }
+  public var description: String { text }
 }
 
 /// The ten characters that name a developer team or a signing key.
-package struct AppleID10: Sendable, Hashable, CustomStringConvertible {
-  package let text: String
+public struct AppleID10: Sendable, Hashable, CustomStringConvertible {
+  /// As it was given.
+  public let text: String
 
   /// - Parameter what: for the message, e.g. `key ID`.
-  package init(_ text: String, what: String) throws(InvalidIdentifier) {
+  public init(_ text: String, what: String) throws(InvalidIdentifier) {
     let isPlain = text.utf8.allSatisfy {
       (0x30...0x39).contains($0) || (0x41...0x5A).contains($0)
     }
@@ -46,37 +49,38 @@ package struct AppleID10: Sendable, Hashable, CustomStringConvertible {
     self.text = text
   }
 
-  package var description: String { text }
+  public var description: String { text }
 }
 
 /// A broadcast channel's ID: base64 that APNs chose. Of no particular length.
-package struct ChannelID: Sendable, Hashable, CustomStringConvertible {
-  package let text: String
+public struct ChannelID: Sendable, Hashable, CustomStringConvertible {
+  /// As it was given.
+  public let text: String
 
   /// - Returns: nil unless `text` is base64 of 1 to 512 characters.
-  package init?(_ text: String) {
+  public init?(_ text: String) {
     guard (1...512).contains(text.utf8.count), Base64.standard.decode(text) != nil else {
       return nil
     }
     self.text = text
   }
 
-  package var description: String { text }
+  public var description: String { text }
 }
 
 /// A token that names an app, a start or an activity on one device. A secret: never logged.
-package struct DeviceToken: Sendable, Hashable, CustomStringConvertible {
+public struct DeviceToken: Sendable, Hashable, CustomStringConvertible {
   /// The path of a push to this device: made once, since a fan-out needs it each time.
   let path: String
 
   /// Lower-case hexadecimal.
-  package var text: String { String(path.dropFirst(Self.pathPrefix.utf8.count)) }
+  public var text: String { String(path.dropFirst(Self.pathPrefix.utf8.count)) }
 
   private static let pathPrefix = "/3/device/"
 
   /// - Returns: nil unless `text` is hexadecimal of whole bytes. Apple asks not to assume a length:
   ///   device tokens have 64 digits, push-to-start tokens were seen with 160; 8 to 512 are taken.
-  package init?(_ text: String) {
+  public init?(_ text: String) {
     guard (8...512).contains(text.utf8.count), text.utf8.count % 2 == 0,
       text.utf8.allSatisfy({ $0.isHexadecimalDigit })
     else { return nil }
@@ -84,7 +88,7 @@ package struct DeviceToken: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// Enough to tell two apart, too little to send with.
-  package var description: String { "\(text.prefix(4))…" }
+  public var description: String { "\(text.prefix(4))…" }
 }
 
 extension UInt8 {

@@ -1,7 +1,7 @@
 /// What kind of push a request is: the `apns-push-type` field.
 ///
 /// It fixes the topic's suffix, the priorities that are allowed and the size of the payload.
-package enum PushType: String, Sendable, CaseIterable {
+public enum PushType: String, Sendable, CaseIterable {
   case alert
   case background
   case liveActivity = "liveactivity"
@@ -18,7 +18,7 @@ package enum PushType: String, Sendable, CaseIterable {
 
   /// What stands behind the bundle ID in `apns-topic`. Empty for alerts and background pushes, and
   /// for device management, whose topic is no bundle ID at all.
-  package var topicSuffix: String {
+  public var topicSuffix: String {
     switch self {
     case .alert, .background, .mdm: ""
     case .liveActivity: ".push-type.liveactivity"
@@ -34,7 +34,7 @@ package enum PushType: String, Sendable, CaseIterable {
   }
 
   /// The priorities that APNs takes for this type, the usual one first.
-  package var priorities: [PushPriority] {
+  public var priorities: [PushPriority] {
     switch self {
     case .background: [.considerate]
     case .liveActivity: [.immediate, .considerate]
@@ -43,14 +43,17 @@ package enum PushType: String, Sendable, CaseIterable {
   }
 
   /// Whether connections with a certificate cannot carry it.
-  package var needsToken: Bool { self == .location }
+  public var needsToken: Bool { self == .location }
+
+  /// Whether it announces something that is over within seconds.
+  var isCall: Bool { self == .voip || self == .pushToTalk }
 
   /// Most bytes of a payload, as Apple sets it; over it APNs answers 413.
-  package var payloadLimitBytes: Int { self == .voip ? 5_120 : 4_096 }
+  public var payloadLimitBytes: Int { self == .voip ? 5_120 : 4_096 }
 }
 
 /// How much a push may cost the device: the `apns-priority` field.
-package enum PushPriority: UInt8, Sendable, CaseIterable {
+public enum PushPriority: UInt8, Sendable, CaseIterable {
   /// At once; counts against the device's budget for Live Activities.
   case immediate = 10
   /// When it suits the device's power; may be grouped, delayed or dropped.
