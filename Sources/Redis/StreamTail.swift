@@ -68,18 +68,16 @@ package actor StreamTail {
   package func next() async throws(RedisError) -> [StreamBatch] {
     while true {
       if positions.isEmpty, !isClosed { await waitForAStream() }
-      let cursors = positions.map { (key: $0.key, after: $0.value) }
+      let asked = positions
+      let cursors = asked.map { (key: $0.key, after: $0.value) }
       reads += 1
       defer { reads += 1 }
       let command = RedisCommand.xread(cursors, count: count, block: block)
       let deadline = block + reading.configuration.commandDeadline
       let batches = try await reading.call(command, deadline: deadline).streamBatches()
+      // Forgotten or moved while the server was asked: not what the caller wants any more.
       let wanted = batches.filter { batch in
-        // Forgotten or moved while the server was asked: not what the caller wants any more.
-        guard let position = positions[batch.key],
-          cursors.contains(where: { $0.key == batch.key && $0.after == position })
-        else { return false }
-        return true
+        positions[batch.key].map { $0 == asked[batch.key] } ?? false
       }
       for batch in wanted { positions[batch.key] = batch.entries.last?.id }
       if !wanted.isEmpty { return wanted }

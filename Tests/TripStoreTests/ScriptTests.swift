@@ -18,7 +18,7 @@ let allScripts: [RedisScript] = [
   TripStore.retireChannelScript, TripStore.channelDeletedScript, TripStore.setForeignScript,
   TripStore.takeRequestsScript, TripStore.shareTokenScript, TripStore.claimRequestScript,
   TripStore.completeRequestScript, TripStore.abandonRequestScript, TripStore.noteTimelineScript,
-  TripStore.openScript,
+  TripStore.openScript, TripStore.buryScript,
 ]
 
 @Suite struct `Every script` {
@@ -61,7 +61,9 @@ let allScripts: [RedisScript] = [
       let recorder = RecordingCaller(client)
       let store = TripStore(redis: recorder, partitionCount: 16)
       try await runEverything(store)
-      let inBatches: Set<String> = ["takeLease", "renewLease", "releaseLease", "noteTimeline"]
+      let inBatches: Set<String> = [
+        "takeLease", "renewLease", "releaseLease", "noteTimeline", "commit", "bury",
+      ]
       #expect(recorder.scripts.union(inBatches) == Set(allScripts.map(\.name)))
       await client.close(atOnce: true)
     }

@@ -27,6 +27,10 @@ actor ChannelManager {
   private let gateways: [AppID: AppGateway]
   private let clock: ServiceClock
   private let log: ServiceLog
+  private let nursery: Nursery
+  /// Who waits for the channels that are being opened, by trip.
+  private var waiters: [TripID: [Waiter]] = [:]
+  private var isDraining = false
 
   init(
     store: TripStore, gateways: [AppID: AppGateway], clock: ServiceClock, log: ServiceLog,
@@ -37,10 +41,55 @@ actor ChannelManager {
     self.clock = clock
     self.log = log
     self.loop = loop
+    nursery = Nursery(loop: loop)
+  }
+
+  /// Works until drained.
+  func run() async { await nursery.run() }
+
+  /// Begins nothing more. A creation that is under way goes on: its channel must not get lost.
+  func drain() {
+    isDraining = true
+    nursery.close()
   }
 
   /// Finds a channel for a trip: the one it has, a warm one, or a new one.
-  func open(for trip: TripID, definition: TripDefinition) async -> ChannelOpening {
+  ///
+  /// Who asks while a channel is being opened for the same trip waits for that one.
+  ///
+  /// - Parameter patience: real time after which to answer ``ChannelOpening/failed(reason:)``, while
+  ///   the opening goes on: asking again finds what came of it. Nil waits as long as APNs may take.
+  func open(
+    for trip: TripID, definition: TripDefinition, patience: Duration? = nil
+  ) async -> ChannelOpening {
+    await withUnsafeContinuation { continuation in
+      guard !isDraining else {
+        return continuation.resume(returning: .failed(reason: "The service is stopping."))
+      }
+      let waiter = Waiter(continuation)
+      if waiters[trip] == nil {
+        waiters[trip] = [waiter]
+        nursery.start { [self] in await open(trip, definition) }
+      } else {
+        waiters[trip]?.append(waiter)
+      }
+      if let patience {
+        waiter.timer = loop.schedule(at: loop.now + patience) {
+          waiter.resume(.failed(reason: "APNs has not answered yet."))
+        }
+      }
+    }
+  }
+
+  private func open(_ trip: TripID, _ definition: TripDefinition) async {
+    let opening = await find(trip, definition)
+    for waiter in waiters.removeValue(forKey: trip) ?? [] {
+      if let timer = waiter.timer { loop.cancel(timer) }
+      waiter.resume(opening)
+    }
+  }
+
+  private func find(_ trip: TripID, _ definition: TripDefinition) async -> ChannelOpening {
     let app = definition.app
     guard let gateway = gateways[app] else {
       return .unavailable(reason: "The app \(app) is not configured here.")
@@ -94,6 +143,32 @@ actor ChannelManager {
     }
   }
 
+  /// Deletes those channels of an app whose time has come and that no trip looks after. What is not
+  /// deleted now is due again in a few minutes.
+  ///
+  /// - Returns: how many are gone.
+  @discardableResult
+  func deleteRetired(of app: AppID) async -> Int {
+    var deleted = 0
+    do throws(StoreError) {
+      while !isDraining {
+        let claims = try await store.claimDeletions(
+          of: app, by: clock.wall, claim: Self.deletionRetry, limit: 20)
+        if claims.isEmpty { break }
+        for claim in claims where !isDraining {
+          if await delete(claim.channel, of: app) { deleted += 1 }
+        }
+      }
+    } catch {
+      log.warning(
+        "channels cannot be deleted now", ["app": "\(app)", "reason": "\(error)"])
+    }
+    return deleted
+  }
+
+  /// In service time; also what a node that dies may take.
+  private static var deletionRetry: Duration { .seconds(300) }
+
   /// Deletes a channel at APNs and in the registry.
   ///
   /// - Returns: false when it may still be there; ask again later.
@@ -121,5 +196,23 @@ actor ChannelManager {
       log.warning("a deleted channel cannot be struck off", ["reason": "\(error)"])
       return false
     }
+  }
+}
+
+/// One who waits for a channel, and is answered once: by its coming, or by a timer.
+///
+/// `@unchecked Sendable` is right because the channel manager's loop alone touches it.
+private final class Waiter: @unchecked Sendable {
+  private var continuation: UnsafeContinuation<ChannelOpening, Never>?
+  var timer: LoopTimer?
+
+  init(_ continuation: UnsafeContinuation<ChannelOpening, Never>) {
+    self.continuation = continuation
+  }
+
+  func resume(_ opening: ChannelOpening) {
+    continuation?.resume(returning: opening)
+    continuation = nil
+    timer = nil
   }
 }

@@ -38,7 +38,8 @@ struct ChannelReconciler: Sendable {
     let known = try await store.channels(of: app).map(\.channel)
     let result = Reconciliation(
       listing: ChannelListing(askedAt: askedAt, channels: Set(listed)), known: known,
-      intents: intents, previous: previous, foreign: try await store.foreignChannels(of: app))
+      intents: intents, previous: previous, foreign: try await store.foreignChannels(of: app),
+      trips: await existingTrips(of: known))
     try await settle(result, of: app)
     report(result, of: app)
     return result
@@ -57,9 +58,27 @@ struct ChannelReconciler: Sendable {
     return deleted
   }
 
+  /// Those trips that the books name and that exist; nil when that cannot be read now.
+  private func existingTrips(of known: [KnownChannel]) async -> Set<TripID>? {
+    let named = known.compactMap { channel -> TripID? in
+      if case .trip(let trip) = channel.use { trip } else { nil }
+    }
+    var existing: Set<TripID> = []
+    for (trip, life) in zip(named, await store.lives(of: named)) {
+      switch life {
+      case .success(let life): if life != nil { existing.insert(trip) }
+      case .failure: return nil
+      }
+    }
+    return existing
+  }
+
   private func settle(_ result: Reconciliation, of app: AppID) async throws {
     for resolved in result.resolved where resolved.outcome == .neverCreated {
       try await store.creationRefused(resolved.intent.requestID, of: app)
+    }
+    for channel in result.abandoned {
+      try await store.retireChannel(channel.id, of: app, deleteAt: clock.wall)
     }
     for channel in result.alreadyDeleted { try await store.channelDeleted(channel.id, of: app) }
   }
@@ -69,6 +88,11 @@ struct ChannelReconciler: Sendable {
       log.warning(
         "channels at APNs that are probably ours, from creations whose answer was lost",
         ["app": "\(app)", "count": "\(result.suspects.count)"])
+    }
+    if !result.abandoned.isEmpty {
+      log.warning(
+        "channels of trips that no longer exist are being deleted",
+        ["app": "\(app)", "count": "\(result.abandoned.count)"])
     }
     if !result.orphans.isEmpty {
       log.info(

@@ -22,34 +22,35 @@ struct BackDoor: Sendable {
   /// Returns when every message is in a log or among the dead letters.
   ///
   /// - Throws: `CancellationError` when the task was cancelled before that.
-  func take(_ messages: [Message]) async throws(CancellationError) {
+  func admit(_ messages: [Message]) async throws(CancellationError) {
     var triggers: [Trigger] = []
     var sources: [[UInt8]] = []
     var dead: [DeadLetter] = []
     for message in messages {
       read(message, into: &triggers, &sources, &dead)
     }
-    var attempt = 0
+    var retry = Retry(longest: .seconds(2))
     while !triggers.isEmpty {
-      let outcomes = await intake.take(triggers)
       var again: [Int] = []
-      for (index, outcome) in outcomes.enumerated() {
+      for (index, outcome) in await intake.append(triggers).enumerated() {
         switch outcome {
+        case .failure: again.append(index)
         case .success(.accepted), .success(.duplicate): break
-        case .success(.logFull), .failure: again.append(index)
-        case .success(let refusal):
-          dead.append(letter(sources[index], about: refusal, of: triggers[index].trip))
+        case .success(let verdict):
+          if let problem = verdict.problem(of: triggers[index].trip) {
+            dead.append(letter(sources[index], Refusal(problem)))
+          } else {
+            again.append(index)
+          }
         }
       }
       triggers = again.map { triggers[$0] }
       sources = again.map { sources[$0] }
-      if !triggers.isEmpty {
-        attempt += 1
-        if attempt == 1 {
-          log.warning("triggers wait for Redis", ["door": name, "count": "\(triggers.count)"])
-        }
-        try await loop.sleep(for: pause(attempt))
+      if triggers.isEmpty { break }
+      if retry.isFirst {
+        log.warning("triggers wait for Redis", ["door": name, "count": "\(triggers.count)"])
       }
+      try await retry.pause(on: loop)
     }
     try await bury(dead)
   }
@@ -73,15 +74,18 @@ struct BackDoor: Sendable {
   }
 
   private func bury(_ letters: [DeadLetter]) async throws(CancellationError) {
-    var attempt = 0
-    var left = letters
-    while !left.isEmpty {
+    var retry = Retry(longest: .seconds(2))
+    while !letters.isEmpty {
       do throws(StoreError) {
-        try await store.bury(left)
-        left = []
+        return try await store.bury(letters)
       } catch {
-        attempt += 1
-        try await loop.sleep(for: pause(attempt))
+        guard error.isTransient else {
+          // A door must not stand still for ever because its waste has no place.
+          return log.error(
+            "dead letters cannot be kept",
+            ["door": name, "count": "\(letters.count)", "reason": "\(error)"])
+        }
+        try await retry.pause(on: loop)
       }
     }
   }
@@ -91,25 +95,14 @@ struct BackDoor: Sendable {
       reason: refusal.code.rawValue, message: refusal.description, door: name, excerpt: body,
       at: clock.wall)
   }
-
-  private func letter(
-    _ body: [UInt8], about outcome: AppendOutcome, of trip: TripID
-  ) -> DeadLetter {
-    let problem = outcome.problem(of: trip)
-    return DeadLetter(
-      reason: problem.code.rawValue, message: problem.message, door: name, excerpt: body,
-      at: clock.wall)
-  }
-
-  private func pause(_ attempt: Int) -> Duration {
-    .milliseconds(min(2_000, 50 << min(attempt, 6)))
-  }
 }
 
 extension AppendOutcome {
-  /// Why the log did not take a trigger, as callers read it.
-  func problem(of trip: TripID) -> Problem {
+  /// What is wrong with a trigger that the log did not take, as callers read it; nil when nothing
+  /// is: it was taken in, or there is no room for it now.
+  func problem(of trip: TripID) -> Problem? {
     switch self {
+    case .accepted, .duplicate, .logFull: nil
     case .unknownTrip:
       Problem(.unknownTrip, at: "/trip", "There is no trip \(trip). Was it created, or forgotten?")
     case .ended:
@@ -117,10 +110,6 @@ extension AppendOutcome {
     case .revisionMismatch(let current):
       Problem(
         .badValue, "The trip is at revision \(current), not at the one asked for; read it again.")
-    case .logFull:
-      Problem(.tooLarge, "Too many triggers wait for this trip's partition; try again later.")
-    case .accepted, .duplicate:
-      preconditionFailure("a trigger that was taken in has no problem")
     }
   }
 }

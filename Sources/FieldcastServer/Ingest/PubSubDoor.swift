@@ -28,7 +28,7 @@ struct PubSubDoor: Sendable {
           door.log.error("Redis does not let us subscribe", ["reason": "\(refusal)"])
         }
       }
-      do { try await door.take(messages) } catch { return }
+      do { try await door.admit(messages) } catch { return }
     }
   }
 }

@@ -15,16 +15,20 @@ struct StreamDoor: Sendable {
 
   /// Serves until the reader is closed or the task cancelled.
   func run() async {
+    var retry = Retry()
     while !Task.isCancelled {
       do throws(RedisError) {
         let entries = try await reader.next()
         let messages = entries.map { BackDoor.Message(body: $0.value(of: Self.field)) }
-        do { try await door.take(messages) } catch { return }
+        do { try await door.admit(messages) } catch { return }
         try await reader.acknowledge(entries.map(\.id))
+        retry = Retry()
       } catch {
         if Task.isCancelled || error.failure?.kind == .closing { return }
-        door.log.warning("the stream of notes cannot be read", ["reason": "\(error)"])
-        do { try await door.loop.sleep(for: .milliseconds(200)) } catch { return }
+        if retry.isFirst {
+          door.log.warning("the stream of notes cannot be read", ["reason": "\(error)"])
+        }
+        do { try await retry.pause(on: door.loop) } catch { return }
       }
     }
   }

@@ -10,8 +10,10 @@ final class AppLane: @unchecked Sendable {
   let gateway: AppGateway
   private var queue = SendQueue<TripID>()
   private var rate: AppRate<TripID>
-  /// Set when a turn is not due yet: the rate says when, and the turn stays ours.
+  /// When the rate allows the next request, as it said last; nil when it allows one now.
   private var paused: Moment?
+  /// Requests that the rate has granted and nobody made: who was next had nothing to send.
+  private var spareTurns = 0
   /// Wakes the lane for its next turn.
   var timer: LoopTimer?
 
@@ -25,14 +27,28 @@ final class AppLane: @unchecked Sendable {
   }
 
   /// The next trip whose turn it is, if the app's rate allows a request now.
+  ///
+  /// Say ``giveBack()`` if it makes none.
   func next(at now: Moment) -> TripID? {
     guard !queue.isEmpty else { return nil }
-    paused = rate.take(at: now)
-    return paused == nil ? queue.next(at: now)?.channel : nil
+    if spareTurns > 0 {
+      spareTurns -= 1
+    } else {
+      paused = rate.take(at: now)
+      guard paused == nil else { return nil }
+    }
+    return queue.next(at: now)?.channel
   }
 
+  func giveBack() { spareTurns += 1 }
+
   /// When to ask again; nil when nobody waits.
-  func nextTurn(at now: Moment) -> Moment? { queue.isEmpty ? nil : paused }
+  var nextTurn: Moment? { queue.isEmpty ? nil : paused }
+
+  func cancelTimer(on loop: EventLoop) {
+    if let timer { loop.cancel(timer) }
+    timer = nil
+  }
 
   /// APNs said 429 to this trip's broadcast.
   func throttled(_ trip: TripID, at now: Moment) { _ = rate.throttled(trip, at: now) }

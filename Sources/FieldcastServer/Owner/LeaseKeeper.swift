@@ -36,9 +36,10 @@ actor LeaseKeeper {
     renewedAt = MonotonicClock.now()
   }
 
-  /// Keeps leases until drained or cancelled.
+  /// Keeps leases until cancelled, which is after they were given up: what is under way when a stop
+  /// begins needs them.
   func run() async {
-    while !isDraining {
+    while !Task.isCancelled {
       await keep()
       guard (try? await loop.sleep(for: leaseLife / 3)) != nil else { return }
     }
@@ -53,11 +54,10 @@ actor LeaseKeeper {
       log.warning("no heartbeat: Redis does not answer", ["reason": "\(error)"])
       return await giveUpIfExpired()
     }
-    if isDraining { return }
     await renew()
     let share = Set(store.partitions.filter { Self.owner(of: $0, among: nodes) == node })
     await giveUp(beyond: share)
-    await take(share)
+    await takeOver(share)
   }
 
   /// Gives all partitions up, so that other nodes need not wait.
@@ -90,7 +90,7 @@ actor LeaseKeeper {
 
   private func renew() async {
     let held = await owner.ownerships
-    guard !held.isEmpty else { return }
+    guard !held.isEmpty, !isDraining else { return }
     let before = MonotonicClock.now()
     let answers = await store.renewLeases(held, node: node, life: leaseLife)
     var isRenewed = true
@@ -117,7 +117,7 @@ actor LeaseKeeper {
     _ = await store.releaseLeases(surplus, node: node)
   }
 
-  private func take(_ share: Set<Partition>) async {
+  private func takeOver(_ share: Set<Partition>) async {
     let held = Set(await owner.ownerships.map(\.partition))
     let missing = share.subtracting(held).sorted { $0.number < $1.number }
     guard !missing.isEmpty, !isDraining else { return }
@@ -127,6 +127,11 @@ actor LeaseKeeper {
     var taken: [(Ownership, LogID)] = []
     for case .success(.taken(let ownership, let cursor)) in answers {
       taken.append((ownership, cursor))
+    }
+    if isDraining {
+      // The stop came while we waited, and gave up what we had by then.
+      _ = await store.releaseLeases(taken.map(\.0), node: node)
+      return
     }
     await withDiscardingTaskGroup { group in
       for (ownership, cursor) in taken {

@@ -2,8 +2,8 @@ internal import Clocks
 internal import FieldTrips
 internal import TripStore
 
-/// What a batch of log entries makes of the trips that it touches, worked out in memory and adopted
-/// only when it is committed.
+/// What a batch of one partition's log makes of the trips that it touches, worked out in memory and
+/// adopted only when it is committed.
 struct LogBatch {
   /// One trip as it will be.
   struct Draft {
@@ -18,7 +18,6 @@ struct LogBatch {
     var actions: [TripAction] = []
     var isSignificant = false
     var alert: AlertText?
-    var isRemembering = false
     /// The life in the store may be another than ours: it must be read again afterwards.
     var mustReload = false
 
@@ -31,19 +30,33 @@ struct LogBatch {
     }
   }
 
+  let holding: Holding
   let now: UnixTime
   let rules: TripRules
+  private let from: LogID
+  private let to: LogID
   private(set) var drafts: [TripID: Draft] = [:]
+  /// What could not be applied.
   private(set) var dead: [DeadLetter] = []
+  /// These are among the dead letters of the store.
+  var isBuried = false
   private(set) var applied = 0
 
-  init(now: UnixTime, rules: TripRules) {
+  /// - Parameter to: the last entry of the batch.
+  init(of holding: Holding, to: LogID, now: UnixTime, rules: TripRules) {
+    self.holding = holding
+    self.to = to
     self.now = now
     self.rules = rules
+    from = holding.cursor
   }
 
-  /// Takes in an entry of a trip that is in memory.
-  mutating func take(_ entry: LogEntry, of trip: OwnedTrip) {
+  /// Works in an entry; its trip is in memory, if there is such a trip.
+  mutating func add(_ entry: LogEntry) {
+    guard let trip = holding.trips[entry.trip] else {
+      guard entry.kind.isTrigger else { return }
+      return pass(entry, because: Problem(.unknownTrip, "The trip \(entry.trip) is gone."))
+    }
     switch entry.kind {
     case .created, .life, .member:
       drafts[trip.id, default: Draft(trip)].mustReload = true
@@ -52,8 +65,8 @@ struct LogBatch {
     }
   }
 
-  /// Takes in what nobody can work off, so that it does not stand in the way.
-  mutating func pass(_ entry: LogEntry, because problem: Problem) {
+  /// What nobody can work off must not stand in the way.
+  private mutating func pass(_ entry: LogEntry, because problem: Problem) {
     dead.append(
       DeadLetter(
         reason: problem.code.rawValue, message: problem.message, door: "log",
@@ -65,24 +78,20 @@ struct LogBatch {
     do throws(Refusal) {
       trigger = try Trigger.read(entry.body, kind: Trigger.Kind(entry.kind), trip: trip.id)
     } catch {
-      pass(entry, because: error.problems[0])
-      return
+      return pass(entry, because: error.problems[0])
     }
     var draft = drafts[trip.id] ?? Draft(trip)
     guard draft.life.acceptsTriggers else {
-      pass(entry, because: Problem(.endedTrip, "The trip \(trip.id) had ended before."))
-      return
+      return pass(entry, because: Problem(.endedTrip, "The trip \(trip.id) had ended before."))
     }
     applied += 1
     switch trip.mapper.apply(trigger, acceptedAt: entry.acceptedAt, to: &draft.card) {
     case .changed(let change):
       draft.revision = draft.revision.next
-      draft.isRemembering = true
       draft.isSignificant = draft.isSignificant || change.isSignificant
       draft.alert = change.alert ?? draft.alert
       if let span = change.endsAfter { note(.endMoved(to: now + span), in: &draft) }
-    case .unchanged:
-      draft.isRemembering = true
+    case .unchanged: break
     case .refused(let refusal):
       pass(entry, because: refusal.problems[0])
     }
@@ -109,21 +118,24 @@ struct LogBatch {
   }
 
   /// What the store is to write.
-  var changes: [TripChange] {
+  var commit: Commit { Commit(from: from, to: to, changes: changes) }
+
+  private var changes: [TripChange] {
     drafts.values.compactMap { draft in
       let trip = draft.trip
       let isNew = draft.revision != trip.revision
-      let memory = draft.isRemembering ? draft.card.memory.written() : nil
+      let memory = draft.card.memory
       let life: LifeChange? =
         draft.events.isEmpty
         ? nil
         : LifeChange(of: trip.id, from: draft.from, to: draft.life, actions: draft.actions)
-      guard isNew || memory != nil || life != nil else { return nil }
+      let isMemoryNew = memory != trip.card.memory
+      guard isNew || isMemoryNew || life != nil else { return nil }
       return TripChange(
         trip: trip.id,
         newState: isNew
           ? (revision: draft.revision, contentState: draft.card.state.bytes) : nil,
-        mapperMemory: memory, life: life)
+        mapperMemory: isMemoryNew ? memory.written() : nil, life: life)
     }
   }
 }

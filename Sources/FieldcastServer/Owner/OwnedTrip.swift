@@ -7,10 +7,16 @@ internal import TripStore
 /// A trip of a partition that this node owns, as it stands in memory: a copy of what Redis holds,
 /// and the publisher's state.
 ///
-/// Only its owner touches it. It can be thrown away at any time and is read again when needed.
-final class OwnedTrip {
+/// It can be thrown away at any time and is read again when needed.
+///
+/// `@unchecked Sendable` is right because only the owner touches its state, on the owner's loop;
+/// tasks of the owner hand it on.
+final class OwnedTrip: @unchecked Sendable {
   let id: TripID
-  let partition: Partition
+  /// Its partition, as long as that is ours.
+  let holding: Holding
+  /// Cleared when it is thrown away: who waited in between must not touch it any more.
+  var isHeld = true
   let definition: TripDefinition
   let type: ActivityType
   let mapper: Mapper
@@ -24,10 +30,12 @@ final class OwnedTrip {
   var timer: LoopTimer?
   /// Set while the channel is being asked for, so that it is asked for once.
   var isOpeningChannel = false
+  /// The owner's tasks that are under way for this trip: broadcasts, channel deletions.
+  var tasks = 0
 
   /// - Throws: what is wrong with the record, such as an activity type that is not configured.
   init(
-    _ record: TripRecord, partition: Partition, types: [String: ActivityType],
+    _ record: TripRecord, in holding: Holding, types: [String: ActivityType],
     policy: PublishingPolicy, clock: ServiceClock
   ) throws(Refusal) {
     guard let type = types[record.definition.typeName] else {
@@ -38,7 +46,7 @@ final class OwnedTrip {
             + "which is not configured here."))
     }
     id = record.id
-    self.partition = partition
+    self.holding = holding
     definition = record.definition
     self.type = type
     let attributes = try JSONText(stored: record.definition.attributes)
@@ -49,6 +57,17 @@ final class OwnedTrip {
     revision = record.revision
     life = record.life
     publisher = ChannelPublisher(policy: policy, restoring: record, clock: clock)
+  }
+
+  /// Whether nothing of it is under way, and nothing will be before its next due item or trigger:
+  /// it has yet to start, or has ended and APNs knows.
+  var isResting: Bool {
+    guard !isOpeningChannel, tasks == 0 else { return false }
+    return switch life.phase {
+    case .scheduled: life.channel != .opening
+    case .ended: true
+    case .live, .ending: false
+    }
   }
 
   /// Takes over what the store holds of the trip's life.

@@ -9,17 +9,15 @@ extension Owner {
   func step(_ trip: OwnedTrip) {
     cancelTimer(of: trip)
     // Without a channel there is nothing to broadcast on; its arrival comes back here.
-    guard !isDraining, trip.life.channel.openID != nil, let lane = lanes[trip.definition.app],
-      trips[trip.id] === trip, trip.life.mayPublishUpdate || trip.life.mayPublishEnd
+    guard !isDraining, trip.isHeld, trip.life.channel.openID != nil,
+      let lane = lanes[trip.definition.app],
+      trip.life.mayPublishUpdate || trip.life.mayPublishEnd
     else { return }
     switch trip.publisher.plan(at: clock.now, wall: clock.wall) {
     case .idle: break
     case .wake(let moment):
-      guard !isDraining else { return }
-      let id = trip.id
       trip.timer = loop.schedule(at: clock.real(at: moment)) { [self] in
         assumeIsolated { owner in
-          guard let trip = owner.trips[id] else { return }
           trip.timer = nil
           owner.step(trip)
         }
@@ -34,10 +32,12 @@ extension Owner {
   /// Sends for those whose turn it is in the app's queue.
   private func serve(_ lane: AppLane) {
     while let id = lane.next(at: clock.now) {
-      guard let trip = trips[id] else { continue }
-      begin(trip, lane)
+      guard let trip = trip(id), begin(trip, lane) else {
+        lane.giveBack()
+        continue
+      }
     }
-    guard lane.timer == nil, !isDraining, let moment = lane.nextTurn(at: clock.now) else { return }
+    guard lane.timer == nil, !isDraining, let moment = lane.nextTurn else { return }
     lane.timer = loop.schedule(at: clock.real(at: moment)) { [self] in
       assumeIsolated { owner in
         lane.timer = nil
@@ -46,39 +46,52 @@ extension Owner {
     }
   }
 
-  private func begin(_ trip: OwnedTrip, _ lane: AppLane) {
-    guard let holding = holdings[trip.partition], trip.life.channel.openID != nil,
+  /// - Returns: whether a request will go out.
+  private func begin(_ trip: OwnedTrip, _ lane: AppLane) -> Bool {
+    guard !isDraining, trip.life.channel.openID != nil,
       let reservation = trip.publisher.beginSend(at: clock.now, wall: clock.wall)
-    else { return step(trip) }
+    else {
+      // It became clean meanwhile, or its time is not now.
+      step(trip)
+      return false
+    }
     let alert = reservation.rank == .tail ? nil : trip.alert
     if alert != nil { trip.alert = nil }
-    let id = trip.id
-    nursery.start { [self] in
-      await send(reservation, alert: alert, of: id, owner: holding.ownership)
-    }
+    trip.tasks += 1
+    nursery.start { [self] in await sendAndStep(reservation, alert: alert, of: trip, lane) }
     // A significant change may start a second request while the first is under way.
     step(trip)
+    return true
+  }
+
+  private func sendAndStep(
+    _ reservation: ChannelPublisher.Reservation, alert: AlertText?, of trip: OwnedTrip,
+    _ lane: AppLane
+  ) async {
+    await send(reservation, alert: alert, of: trip, lane)
+    trip.tasks -= 1
+    step(trip)
+    restIfPossible(trip)
   }
 
   private func send(
-    _ reservation: ChannelPublisher.Reservation, alert: AlertText?, of id: TripID,
-    owner: Ownership
+    _ reservation: ChannelPublisher.Reservation, alert: AlertText?, of trip: OwnedTrip,
+    _ lane: AppLane
   ) async {
-    guard let trip = trips[id], let lane = lanes[trip.definition.app] else { return }
     let outcome: BroadcastOutcome
-    var carried: Revision?
+    var carried: ReservedState?
     do throws(StoreError) {
       let answer = try await store.reserve(
-        reservation.rank == .end ? .end : .update, for: id,
+        reservation.rank == .end ? .end : .update, for: trip.id,
         timestampSeconds: reservation.proposedTimestampSeconds, anchor: reservation.anchor,
-        owner: owner)
+        owner: trip.holding.ownership)
       switch answer {
       case .reserved(let newest):
         trip.publisher.sent(
           reservation.id, revision: newest.revision, timestampSeconds: newest.timestampSeconds)
-        carried = newest.revision
+        carried = newest
         outcome = await broadcast(newest, reservation.rank, alert: alert, of: trip, lane)
-      case .fenced(let current): return await fenced(owner.partition, current: current)
+      case .fenced(let current): return await fenced(trip.holding, current: current)
       case .wrongPhase(let life):
         // The end was asked for while we waited: what was to go out goes with the end.
         trip.adopt(life)
@@ -86,16 +99,15 @@ extension Owner {
       case .unknownTrip: return forgetInMemory(trip)
       }
     } catch {
-      log.warning("a broadcast cannot be reserved", ["trip": "\(id)", "reason": "\(error)"])
+      log.warning("a broadcast cannot be reserved", ["trip": "\(trip.id)", "reason": "\(error)"])
       outcome = .notSent()
     }
     if outcome != .accepted, let alert { trip.alert = trip.alert ?? alert }
-    await answered(reservation, outcome, carrying: carried, of: trip, owner: owner)
-    step(trip)
+    await answered(reservation, outcome, carrying: carried, of: trip, lane)
   }
 
   private func broadcast(
-    _ newest: Reservation, _ rank: SendRank, alert: AlertText?, of trip: OwnedTrip,
+    _ newest: ReservedState, _ rank: SendRank, alert: AlertText?, of trip: OwnedTrip,
     _ lane: AppLane
   ) async -> BroadcastOutcome {
     guard let channel = newest.life.channel.openID else { return .notSent() }
@@ -115,34 +127,42 @@ extension Owner {
 
   private func answered(
     _ reservation: ChannelPublisher.Reservation, _ outcome: BroadcastOutcome,
-    carrying revision: Revision?, of trip: OwnedTrip, owner: Ownership
+    carrying state: ReservedState?, of trip: OwnedTrip, _ lane: AppLane
   ) async {
     let now = clock.now
     let aftermath = trip.publisher.answered(reservation.id, outcome, at: now, using: &random)
     if case .throttled = outcome {
-      lanes[trip.definition.app]?.throttled(trip.id, at: now)
+      lane.throttled(trip.id, at: now)
       // Whoever owns the trip next must not begin with a full budget again.
       let anchor = clock.wall - (now - trip.publisher.bucket.anchor)
       let answer = AnswerRecord(
         trip: trip.id, ratePerHour: aftermath.ratePerHour, anchor: anchor)
-      _ = await record(answer, owner: owner)
+      _ = await record(answer, for: trip)
     }
     if aftermath.isDefect {
       log.error("APNs refuses a trip's broadcasts", ["trip": "\(trip.id)"])
     }
     if aftermath.isEndAccepted {
-      return await take(.endAccepted, for: trip, accepted: revision ?? trip.revision)
+      return await advance(trip, by: .endAccepted, accepted: state?.revision ?? trip.revision)
     }
-    if aftermath.isChannelGone, let channel = trip.life.channel.openID {
-      log.warning("APNs no longer knows a trip's channel", ["trip": "\(trip.id)"])
-      await channels.lost(channel, of: trip.definition.app)
-      return await take(.channelLost(channel), for: trip)
+    if aftermath.isChannelGone, let channel = state?.life.channel.openID {
+      return await lost(channel, of: trip)
     }
-    guard outcome == .accepted, let revision else { return }
+    guard outcome == .accepted, let revision = state?.revision else { return }
     // The first state is what members join with: it costs no token, so it goes at priority 5, and
     // once APNs has it nothing of the trip is unpublished.
     let counts = reservation.rank != .tail || revision == Revision(1)
-    await take(.updateAccepted, for: trip, accepted: counts ? revision : nil)
+    await advance(trip, by: .updateAccepted, accepted: counts ? revision : nil)
+  }
+
+  private func lost(_ channel: FieldTrips.ChannelID, of trip: OwnedTrip) async {
+    log.warning("APNs no longer knows a trip's channel", ["trip": "\(trip.id)"])
+    await channels.lost(channel, of: trip.definition.app)
+    await advance(trip, by: .channelLost(channel))
+    // The broadcast may have gone to a channel that was replaced before its answer came.
+    if let present = trip.life.channel.openID, present != channel {
+      trip.publisher.channelReplaced()
+    }
   }
 
   private func count(_ outcome: BroadcastOutcome, _ rank: SendRank) {

@@ -20,17 +20,6 @@ actor Owner {
     var rules: TripRules
   }
 
-  /// A partition in our hands.
-  struct Holding {
-    let ownership: Ownership
-    /// The last log entry that is committed.
-    var cursor: LogID
-    /// When the earliest of its due items is due; nil when there is none.
-    var nextDue: UnixTime?
-    /// Its due items are being worked off.
-    var isDoingDue = false
-  }
-
   struct Counts: Sendable {
     /// Triggers whose effect is committed, those without effect on the card included.
     var applied = 0
@@ -48,15 +37,21 @@ actor Owner {
   let settings: Settings
   let channels: ChannelManager
   let log: ServiceLog
-  /// Sends, channel openings and other work that timers begin.
+  /// Batches and sends: what a stop waits for, since its outcome must be stored.
   let nursery: Nursery
+  /// What a stop may cut off, since it is found again in the store.
+  let errands: Nursery
   let lanes: [AppID: AppLane]
   var holdings: [Partition: Holding] = [:]
-  var trips: [TripID: OwnedTrip] = [:]
+  /// Those with log entries that wait for the next round.
+  var queue: [Holding] = []
+  var roundsUnderWay = 0
   var random = SystemRandomNumberGenerator()
   var dueTimer: LoopTimer?
   var isDraining = false
   var counts = Counts()
+  private var isRunning = false
+  private var drained: UnsafeContinuation<Void, Never>?
 
   init(
     store: TripStore, watcher: LogWatcher, lanes: [AppID: AppLane],
@@ -72,109 +67,89 @@ actor Owner {
     self.log = log
     self.loop = loop
     nursery = Nursery(loop: loop)
+    errands = Nursery(loop: loop)
   }
 
   /// Serves until drained or cancelled.
   func run() async {
+    isRunning = true
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { await self.errands.run() }
+      await runUntilDrained()
+      group.cancelAll()
+    }
+    isRunning = false
+    drained?.resume()
+    drained = nil
+  }
+
+  private func runUntilDrained() async {
     await withDiscardingTaskGroup { group in
       group.addTask { await self.nursery.run() }
       group.addTask { await self.followLogs() }
     }
   }
 
-  /// Finishes what is at hand: nothing new is read from the logs, and what is due goes out as far
-  /// as the budget allows it now.
+  /// Takes nothing new from the logs, and returns when the batches and broadcasts under way are
+  /// done and stored. What waits for its time or its budget is in Redis, for the next owner.
   func drain() async {
     isDraining = true
-    nursery.close()
     await watcher.close()
-    for trip in trips.values { cancelTimer(of: trip) }
+    for holding in holdings.values {
+      for trip in holding.trips.values { cancelTimer(of: trip) }
+    }
+    for lane in lanes.values { lane.cancelTimer(on: loop) }
     if let dueTimer { loop.cancel(dueTimer) }
     dueTimer = nil
-  }
-
-  // MARK: Partitions come and go
-
-  /// This node owns a partition from now on.
-  func took(_ ownership: Ownership, cursor: LogID) async {
-    let partition = ownership.partition
-    await drop(partition)
-    holdings[partition] = Holding(ownership: ownership, cursor: cursor)
-    await resume(partition)
-    await watcher.follow([(partition: partition, after: cursor)])
-  }
-
-  /// Another node owns it now, or soon will.
-  func drop(_ partition: Partition) async {
-    guard holdings.removeValue(forKey: partition) != nil else { return }
-    for trip in trips.values where trip.partition == partition { forgetInMemory(trip) }
-    await watcher.forget(partition)
-  }
-
-  var ownerships: [Ownership] { holdings.values.map(\.ownership) }
-
-  /// What the store refused because another node owns the partition.
-  func fenced(_ partition: Partition, current: Epoch) async {
-    guard let holding = holdings[partition], holding.ownership.epoch < current else { return }
-    log.info(
-      "another node has taken over a partition",
-      ["partition": "\(partition)", "epoch": "\(current)"])
-    await drop(partition)
-  }
-
-  /// Takes up what the owner before us left unfinished.
-  private func resume(_ partition: Partition) async {
-    do throws(StoreError) {
-      let unfinished = try await store.unpublishedTrips(of: partition)
-      try await load(unfinished)
-      for id in unfinished {
-        guard let trip = trips[id] else { continue }
-        await perform(trip.life.resumed(at: clock.wall, rules: settings.rules), for: trip)
-        step(trip)
-      }
-      if let next = try await store.nextDue([partition])[0].get() { due(partition, at: next) }
-    } catch {
-      log.warning(
-        "a partition cannot be taken up; trying again",
-        ["partition": "\(partition)", "reason": "\(error)"])
-      nursery.start { [self] in
-        try? await loop.sleep(for: .milliseconds(500))
-        if await owns(partition) { await resume(partition) }
-      }
+    errands.close()
+    nursery.close()
+    await withUnsafeContinuation { continuation in
+      if isRunning { drained = continuation } else { continuation.resume() }
     }
   }
 
-  private func owns(_ partition: Partition) -> Bool { holdings[partition] != nil }
-
   // MARK: Trips in memory
 
-  /// Reads those trips that are not in memory yet.
+  /// The trip, if its partition is ours and it is in memory.
+  func trip(_ id: TripID) -> OwnedTrip? { holdings[store.partition(of: id)]?.trips[id] }
+
+  /// Reads those trips of a partition that are not in memory yet.
   ///
   /// - Throws: when one of them cannot be read now; those that could be are in memory.
-  func load(_ ids: [TripID]) async throws(StoreError) {
-    var problem: StoreError?
-    let missing = ids.filter { trips[$0] == nil }
+  func load(_ ids: some Collection<TripID>, of holding: Holding) async throws(StoreError) {
+    let missing = ids.filter { holding.trips[$0] == nil }
     guard !missing.isEmpty else { return }
-    for (id, result) in zip(missing, await store.trips(missing)) {
-      switch result {
-      case .success(let record?): remember(record)
-      case .success(nil): break
-      case .failure(let error):
-        log.warning("a trip cannot be read", ["trip": "\(id)", "reason": "\(error)"])
+    var problem: StoreError?
+    for (id, result) in zip(missing, await store.trips(Array(missing))) {
+      if !remember(result, of: id, in: holding), case .failure(let error) = result {
         problem = error
       }
     }
     if let problem { throw problem }
   }
 
-  private func remember(_ record: TripRecord) {
+  /// - Returns: false when the trip could not be read now.
+  func remember(
+    _ result: Result<TripRecord?, StoreError>, of id: TripID, in holding: Holding
+  ) -> Bool {
+    switch result {
     // Another task may have read it while we waited: the first one stays.
-    let partition = store.partition(of: record.id)
-    guard trips[record.id] == nil, holdings[partition] != nil else { return }
+    case .success(let record?):
+      if holding.isOurs, holding.trips[id] == nil { remember(record, in: holding) }
+    case .success(nil): break
+    case .failure(let error):
+      log.warning("a trip cannot be read", ["trip": "\(id)", "reason": "\(error)"])
+      return false
+    }
+    return true
+  }
+
+  private func remember(_ record: TripRecord, in holding: Holding) {
     do throws(Refusal) {
-      trips[record.id] = try OwnedTrip(
-        record, partition: partition, types: settings.activityTypes, policy: settings.policy,
-        clock: clock)
+      holding.add(
+        try OwnedTrip(
+          record, in: holding, types: settings.activityTypes, policy: settings.policy,
+          clock: clock))
     } catch {
       log.error("a trip cannot be served", ["trip": "\(record.id)", "reason": "\(error)"])
     }
@@ -182,7 +157,14 @@ actor Owner {
 
   func forgetInMemory(_ trip: OwnedTrip) {
     cancelTimer(of: trip)
-    trips[trip.id] = nil
+    trip.holding.remove(trip)
+  }
+
+  /// Forgets a trip of which nothing is under way; it is read again when it is needed.
+  ///
+  /// Not while a batch of the log may hold it: a copy read before the commit would stay behind.
+  func restIfPossible(_ trip: OwnedTrip) {
+    if trip.isHeld, trip.isResting, !trip.holding.isWorking { forgetInMemory(trip) }
   }
 
   func cancelTimer(of trip: OwnedTrip) {

@@ -9,6 +9,9 @@ struct Readiness: Sendable {
   let store: TripStore
   let clients: [APNsClient]
 
+  /// Alive is whoever answers at all.
+  static var alive: HTTPResponse { .json(200, Array(#"{"status":"alive"}"#.utf8)) }
+
   func response() async -> HTTPResponse {
     do throws(StoreError) {
       // Runs a script and changes nothing: there is no such key.

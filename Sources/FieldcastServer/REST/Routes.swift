@@ -9,7 +9,7 @@ struct Routes: Sendable {
   let readiness: Readiness
 
   /// A whole batch of triggers may come at once; everything else is small.
-  private static let smallBody = 65_536
+  static let smallBody = 65_536
 
   var router: Router {
     var router = Router()
@@ -60,8 +60,7 @@ struct Routes: Sendable {
 
   private func addHealth(to router: inout Router) {
     let readiness = readiness
-    // Alive is whoever answers at all.
-    router.on("GET", "/healthz") { _ in .response(.json(200, Array(#"{"status":"alive"}"#.utf8))) }
+    router.on("GET", "/healthz") { _ in .response(Readiness.alive) }
     router.on("GET", "/readyz") { _ in .response(await readiness.response()) }
   }
 }

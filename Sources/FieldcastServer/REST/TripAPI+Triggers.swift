@@ -16,7 +16,7 @@ extension TripAPI {
       let trip = try tripID(text)
       let read = try Trigger.readBatch(request.body, kind: .note, trip: trip)
       let triggers = read.compactMap { try? $0.get() }
-      var outcomes = await intake.take(triggers)[...]
+      var outcomes = await intake.append(triggers)[...]
       let results = read.map { result in
         switch result {
         case .success(let trigger):
@@ -80,7 +80,7 @@ extension TripAPI {
   }
 
   private func takeOne(_ trigger: Trigger, ifRevision: Revision?) async throws -> HTTPResponse {
-    let outcome = await intake.take([trigger], ifRevision: ifRevision)[0]
+    let outcome = await intake.append([trigger], ifRevision: ifRevision)[0]
     let result = NoteResult(id: trigger.id, outcome, of: trigger.trip)
     if let problem = result.problem { return problem.response }
     var writer = JSONWriter(reservingCapacity: 96)
@@ -123,7 +123,7 @@ private struct NoteResult {
         status: 503, kind: "backlog-full", title: "Too many triggers wait",
         detail: "The trip's partition is behind with its work. Try again in a moment.",
         retryAfter: 1)
-    case .success(let refusal): problem = ProblemDocument(refusal.problem(of: trip))
+    case .success(let verdict): problem = verdict.problem(of: trip).map { ProblemDocument($0) }
     case .failure(let error): problem = ProblemDocument(error)
     case nil: preconditionFailure("every note that was read has an outcome")
     }

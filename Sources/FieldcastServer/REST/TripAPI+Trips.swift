@@ -92,13 +92,19 @@ extension TripAPI {
     return app
   }
 
+  /// How long a caller waits for the channel of a new trip, in real time: APNs answers within a
+  /// second, or has trouble. The trip is there then, and gets its channel later.
+  private static var patienceForChannel: Duration { .seconds(3) }
+
   /// - Returns: a sentence when there is no channel for now.
   private func openChannel(of trip: TripID, definition: TripDefinition) async throws -> String? {
     var life = try await record(of: trip).life
     while life.channel == .opening {
       let event: TripEvent
       var warning: String?
-      switch await channels.open(for: trip, definition: definition) {
+      switch await channels.open(
+        for: trip, definition: definition, patience: Self.patienceForChannel)
+      {
       case .opened(let channel): event = .channelOpened(channel)
       case .unavailable(let reason):
         event = .channelUnavailable

@@ -26,8 +26,11 @@ package actor Service {
   private let server: HTTPServer
   private let log: ServiceLog
   private let grace: Duration
-  private var ended: UnsafeContinuation<Void, Never>?
   private var isRunning = false
+  private var partsAtWork = 0
+  private var isCutOff = false
+  private var drainedOrCutOff: UnsafeContinuation<Void, Never>?
+  private var ended: UnsafeContinuation<Void, Never>?
 
   private init(
     parts: ServiceParts, server: HTTPServer, port: Int, grace: Duration, log: ServiceLog,
@@ -41,21 +44,31 @@ package actor Service {
     self.port = port
   }
 
-  /// Connects to Redis, takes this node's partitions, and opens the doors.
+  /// Opens REST's address, connects to Redis, takes this node's partitions, and opens the doors.
+  ///
+  /// The address comes first, so that one which is taken is told at once; until the service is
+  /// ready it answers 503 there.
   ///
   /// - Throws: ``StartFailure``, whose text says what is wrong and what to do.
   package static func start(
     _ configuration: ServiceConfiguration, log: ServiceLog, on loop: EventLoop
   ) async throws -> Service {
-    let parts = try await ServiceParts.make(configuration, log: log, loop: loop)
+    let front = FrontDoor()
     let server: HTTPServer
     do {
-      server = try await parts.serve(at: configuration.listen)
+      server = try await front.serve(at: configuration.listen, on: loop)
     } catch {
-      await parts.close()
       throw StartFailure(
         "REST cannot be served at \(configuration.listen): \(error). Is another service there?")
     }
+    let parts: ServiceParts
+    do {
+      parts = try await ServiceParts.make(configuration, log: log, loop: loop)
+    } catch {
+      await server.drain(grace: .seconds(1))
+      throw error
+    }
+    front.open(parts.router)
     let service = Service(
       parts: parts, server: server, port: await server.port(), grace: configuration.grace,
       log: log, loop: loop)
@@ -68,12 +81,26 @@ package actor Service {
     return service
   }
 
-  /// Works until drained or cancelled.
+  /// Works until drained.
   package func run() async {
     isRunning = true
     await withTaskGroup(of: Void.self) { group in
+      let work: [@Sendable () async -> Void] = [
+        parts.owner.run, parts.channels.run, parts.pubSub.run, parts.stream.run,
+      ]
+      partsAtWork = work.count
+      for part in work {
+        group.addTask {
+          await part()
+          await self.partEnded()
+        }
+      }
+      group.addTask { await self.parts.leases.run() }
       group.addTask { await self.parts.reconcileRegularly() }
-      await runUntilDrained()
+      group.addTask { await self.parts.deleteRegularly() }
+      await waitUntilDrainedOrCutOff()
+      // Nobody may wait any longer for an answer.
+      if isCutOff { await parts.close() }
       group.cancelAll()
     }
     isRunning = false
@@ -81,43 +108,55 @@ package actor Service {
     ended = nil
   }
 
-  private func runUntilDrained() async {
-    await withTaskGroup(of: Void.self) { group in
-      group.addTask { await self.parts.owner.run() }
-      group.addTask { await self.parts.leases.run() }
-      group.addTask { await self.parts.pubSub.run() }
-      group.addTask { await self.parts.stream.run() }
-      await group.waitForAll()
-    }
-  }
-
   /// Ends in order, from the doors to the connections: nothing new comes in, what is under way is
-  /// finished, other nodes get the partitions. What the budget does not allow now is in Redis, and
-  /// goes out from there.
+  /// finished and stored, other nodes get the partitions. What the budget does not allow now is in
+  /// Redis, and goes out from there. All of it takes the grace time at most.
   package func drain() async {
     log.info("stopping")
+    let timer = loop.schedule(at: loop.now + grace) { [self] in
+      assumeIsolated { $0.cutOff() }
+    }
     await server.drain(grace: grace / 2)
     await parts.closeDoors()
+    await parts.channels.drain()
     await parts.owner.drain()
     await parts.leases.drain()
     await waitUntilEnded()
+    loop.cancel(timer)
     await parts.close()
     log.info("stopped")
   }
 
-  private func waitUntilEnded() async {
-    guard isRunning else { return }
-    let timer = loop.schedule(at: loop.now + grace) { [self] in
-      assumeIsolated { service in
-        service.log.warning("what was under way is cut off: the grace time is over")
-        service.ended?.resume()
-        service.ended = nil
+  private func partEnded() {
+    partsAtWork -= 1
+    if partsAtWork == 0 { resumeRun() }
+  }
+
+  private func cutOff() {
+    log.warning("what is under way is cut off: the grace time is over")
+    isCutOff = true
+    resumeRun()
+  }
+
+  private func resumeRun() {
+    drainedOrCutOff?.resume()
+    drainedOrCutOff = nil
+  }
+
+  private func waitUntilDrainedOrCutOff() async {
+    await withUnsafeContinuation { continuation in
+      if partsAtWork == 0 || isCutOff {
+        continuation.resume()
+      } else {
+        drainedOrCutOff = continuation
       }
     }
+  }
+
+  private func waitUntilEnded() async {
     await withUnsafeContinuation { continuation in
       if isRunning { ended = continuation } else { continuation.resume() }
     }
-    loop.cancel(timer)
   }
 
   // MARK: What others may look at

@@ -176,17 +176,11 @@ struct ServiceParts: Sendable {
 
   // MARK: Serving
 
-  func serve(at endpoint: Endpoint) async throws(SystemError) -> HTTPServer {
-    let router = Routes(
+  var router: Router {
+    Routes(
       api: api, channels: ChannelAPI(api: api, reconciler: reconciler),
       readiness: Readiness(store: store, clients: clients)
     ).router
-    var configuration = HTTPServerConfiguration()
-    configuration.bodyLimit = { router.bodyLimit(for: $0) }
-    configuration.refusal = { ProblemDocument(status: $0, detail: $1).response }
-    return try await HTTPServer.start(on: endpoint, configuration: configuration, loop: loop) {
-      await router.handle($0, $1)
-    }
   }
 
   /// Compares the channels of all apps with Apple's lists now and every ten minutes of service
@@ -203,6 +197,14 @@ struct ServiceParts: Sendable {
         }
       }
       guard (try? await loop.sleep(for: clock.real(.seconds(600)))) != nil else { return }
+    }
+  }
+
+  /// Asks APNs to delete the channels that no trip looks after, once a minute of service time.
+  func deleteRegularly() async {
+    while !Task.isCancelled {
+      for app in api.settings.apps { await channels.deleteRetired(of: app) }
+      guard (try? await loop.sleep(for: clock.real(.seconds(60)))) != nil else { return }
     }
   }
 

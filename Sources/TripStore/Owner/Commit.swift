@@ -61,8 +61,16 @@ extension TripStore {
   package func commit(
     _ commit: Commit, owner: Ownership
   ) async throws(StoreError) -> CommitOutcome {
-    let reply = try await call(committing(commit, owner: owner))
-    return try reading { () throws(RedisError) in
+    try await self.commit([(commit, owner)])[0].get()
+  }
+
+  /// Commits for several partitions in one go, each by itself; an outcome for each.
+  package func commit(
+    _ commits: [(commit: Commit, owner: Ownership)]
+  ) async -> [Result<CommitOutcome, StoreError>] {
+    var batch = RedisBatch()
+    for (commit, owner) in commits { batch.append(committing(commit, owner: owner)) }
+    return await callAll(batch) { (_, reply) throws(RedisError) in
       let (code, rest) = try reply.codedAnswer()
       switch code {
       case 1: return .committed

@@ -11,7 +11,7 @@ package enum BroadcastPurpose: String, Hashable, Sendable {
 }
 
 /// What a broadcast is to carry, read and reserved in one step.
-package struct Reservation: Sendable, Equatable {
+package struct ReservedState: Sendable, Equatable {
   /// Whole seconds since 1970, greater than any that was reserved for the trip before. It may lead
   /// the clock, when the clock went back or several are reserved within a second.
   package let timestampSeconds: Int64
@@ -23,7 +23,7 @@ package struct Reservation: Sendable, Equatable {
 }
 
 package enum ReserveOutcome: Sendable, Equatable {
-  case reserved(Reservation)
+  case reserved(ReservedState)
   case fenced(current: Epoch)
   /// The trip's phase does not allow this: after the end was asked for nothing but the end, and
   /// after that nothing. Nothing was reserved.
@@ -85,7 +85,7 @@ extension ReserveOutcome {
       let revision = try rest.value(1).integerValue()
       guard revision >= 0 else { throw reply.unexpected("a revision") }
       return .reserved(
-        Reservation(
+        ReservedState(
           timestampSeconds: try rest.value(0).integerValue(), revision: Revision(revision),
           contentState: try rest.value(2).bytesValue(), life: try TripLife.read(rest.value(3))))
     case 0: return .fenced(current: try Epoch.read(rest.value(0)))

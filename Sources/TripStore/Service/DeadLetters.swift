@@ -31,19 +31,32 @@ extension TripStore {
   /// About how many dead letters are kept, the newest.
   package static let deadLetterLimit = 10_000
 
-  /// Keeps dead letters.
+  /// Keeps dead letters, also beyond `maxmemory`: a log whose waste has no place would stand still,
+  /// and never become shorter. Their number is bounded.
   package func bury(_ letters: [DeadLetter]) async throws(StoreError) {
     var batch = RedisBatch()
     for letter in letters {
       batch.append(
-        "XADD", Self.deadLetterKey, "MAXLEN", "~", Self.deadLetterLimit, "*",
-        "reason", letter.reason, "message", letter.message, "door", letter.door,
-        "excerpt", letter.excerpt, "at", letter.at.milliseconds)
+        Self.buryScript, keys: [Self.deadLetterKey],
+        arguments: Self.deadLetterLimit, letter.reason, letter.message, letter.door,
+        letter.excerpt, letter.at.milliseconds)
     }
     for answer in await callAll(batch, { (_, reply) throws(RedisError) in reply }) {
       _ = try answer.get()
     }
   }
+
+  static let buryScript = RedisScript(
+    name: "bury",
+    source: #"""
+      #!lua flags=allow-oom
+      -- Keeps a dead letter.
+      -- KEYS 1 dead letters
+      -- ARGV 1 about how many are kept, 2 reason, 3 message, 4 door, 5 excerpt, 6 time (ms)
+      return redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*', 'reason', ARGV[2],
+        'message', ARGV[3], 'door', ARGV[4], 'excerpt', ARGV[5], 'at', ARGV[6])
+      """#,
+    isSafeToRepeat: false)
 
   /// The newest dead letters, newest first.
   package func deadLetters(limit: Int) async throws(StoreError) -> [DeadLetter] {

@@ -1,0 +1,73 @@
+internal import Clocks
+internal import FieldTrips
+internal import TripStore
+
+/// A partition in our hands, with those of its trips that are in memory.
+///
+/// When the partition goes to another node this object ends and never comes back: a new take-over
+/// makes a new one. So whoever waited in between sees by ``isOurs`` that nothing it knew holds.
+///
+/// `@unchecked Sendable` is right because only the owner touches its state, on the owner's loop.
+final class Holding: @unchecked Sendable {
+  let ownership: Ownership
+  /// The last log entry that is committed.
+  var cursor: LogID
+  /// Log entries behind the cursor that were read and are not worked off yet, in order.
+  var inbox: [LogItem] = []
+  /// It stands in the owner's queue for the next round.
+  var isQueued = false
+  /// A batch of the log is being worked off; what comes meanwhile waits in the inbox.
+  var isWorking = false
+  /// Reading was stopped at the end of the inbox, which was full.
+  var isReadingPaused = false
+  /// When the earliest of its due items is due; nil when there is none.
+  var nextDue: UnixTime?
+  /// Its due items are being worked off.
+  var isDoingDue = false
+  private(set) var trips: [TripID: OwnedTrip] = [:]
+  private(set) var isOurs = true
+
+  init(_ ownership: Ownership, cursor: LogID) {
+    self.ownership = ownership
+    self.cursor = cursor
+  }
+
+  var partition: Partition { ownership.partition }
+
+  /// The last log entry that was read, worked off or not.
+  var lastRead: LogID { inbox.last?.logID ?? cursor }
+
+  /// The trips that the first entries of the inbox speak of and that are not in memory.
+  func missingTrips(inFirst count: Int) -> Set<TripID> {
+    var missing: Set<TripID> = []
+    for case .entry(let entry) in inbox.prefix(count) where trips[entry.trip] == nil {
+      missing.insert(entry.trip)
+    }
+    return missing
+  }
+
+  func takeItems(atMost count: Int) -> [LogItem] {
+    guard inbox.count > count else {
+      defer { inbox = [] }
+      return inbox
+    }
+    defer { inbox.removeFirst(count) }
+    return Array(inbox.prefix(count))
+  }
+
+  func add(_ trip: OwnedTrip) { trips[trip.id] = trip }
+
+  func remove(_ trip: OwnedTrip) {
+    trip.isHeld = false
+    if trips[trip.id] === trip { trips[trip.id] = nil }
+  }
+
+  /// The partition is another node's, or soon will be.
+  func end() {
+    isOurs = false
+    for trip in trips.values { trip.isHeld = false }
+    trips = [:]
+    inbox = []
+    nextDue = nil
+  }
+}

@@ -1,0 +1,35 @@
+internal import HTTP
+internal import Synchronization
+internal import Transport
+
+/// Answers on REST's address from the first moment on, also while the rest of the service is still
+/// being put together: that it lives, and for everything else 503.
+final class FrontDoor: Sendable {
+  private let router = Mutex<Router?>(nil)
+
+  init() {}
+
+  /// - Throws: when the address is taken, or not this machine's.
+  func serve(at endpoint: Endpoint, on loop: EventLoop) async throws(SystemError) -> HTTPServer {
+    var configuration = HTTPServerConfiguration()
+    configuration.bodyLimit = { [self] in present?.bodyLimit(for: $0) ?? Routes.smallBody }
+    configuration.refusal = { ProblemDocument(status: $0, detail: $1).response }
+    return try await HTTPServer.start(on: endpoint, configuration: configuration, loop: loop) {
+      [self] in
+      if let router = present { return await router.handle($0, $1) }
+      return .response($0.path == "/healthz" ? Readiness.alive : Self.starting)
+    }
+  }
+
+  /// From now on this router answers.
+  func open(_ router: Router) { self.router.withLock { $0 = router } }
+
+  private var present: Router? { router.withLock { $0 } }
+
+  private static var starting: HTTPResponse {
+    ProblemDocument(
+      status: 503, kind: "starting", title: "The service is starting",
+      detail: "It waits for Redis, or reads what is there. Ask again in a moment.", retryAfter: 1
+    ).response
+  }
+}
