@@ -26,6 +26,8 @@ final class HTTP1Connection: @unchecked Sendable {
   private var timer: LoopTimer?
   /// Counts requests, so that an answer that comes after its deadline finds no taker.
   private var requestNumber = 0
+  /// The client has sent its last request; it may wait for the answer.
+  private var isInputEnded = false
   private var isClosed = false
 
   init(_ stream: ByteStream, server: HTTPServer) {
@@ -39,6 +41,7 @@ final class HTTP1Connection: @unchecked Sendable {
   private var configuration: HTTPServerConfiguration { server.configuration }
 
   func begin() {
+    stream.allowsHalfClose = true
     stream.start(self)
     arm(after: configuration.idleTimeout) { $0.closeIdle() }
   }
@@ -115,6 +118,8 @@ final class HTTP1Connection: @unchecked Sendable {
   }
 
   private func waitForMore() {
+    // What is here of a further request will never be whole.
+    if isInputEnded { return finish() }
     switch phase {
     case .idle where parser.isInMessage:
       phase = .readingHead
@@ -201,6 +206,7 @@ final class HTTP1Connection: @unchecked Sendable {
       return arm(after: configuration.writeTimeout) { $0.cutSlow() }
     }
     phase = .idle
+    if isInputEnded, parser.bufferedBytes == 0 { return finish() }
     arm(after: configuration.idleTimeout) { $0.closeIdle() }
     stream.resumeReading()
     server.connectionChanged()
@@ -302,6 +308,15 @@ extension HTTP1Connection: StreamHandler {
   func streamWillFlush() {}
 
   func streamDrained() { if case .blocked = phase { nextRequest() } }
+
+  func streamInputEnded() {
+    isInputEnded = true
+    switch phase {
+    case .idle, .readingHead, .readingBody: finish()
+    case .streaming: serverDrains()
+    case .handling, .blocked, .ending: break  // the answer is still to be read
+    }
+  }
 
   func streamClosed(_ closure: StreamClosure) {
     guard !isClosed else { return }

@@ -11,8 +11,15 @@ package protocol StreamHandler: AnyObject, Sendable {
   func streamWillFlush()
   /// Everything that had piled up above ``ByteStream/highMark`` has been handed to the system.
   func streamDrained()
+  /// The peer has sent its last byte and may still read. Called only if
+  /// ``ByteStream/allowsHalfClose`` is set; without that the stream is over then.
+  func streamInputEnded()
   /// The stream is over. Called exactly once, also after ``ByteStream/close()``.
   func streamClosed(_ closure: StreamClosure)
+}
+
+extension StreamHandler {
+  package func streamInputEnded() {}
 }
 
 /// A connected socket, TCP or Unix, plain or with TLS on top.
@@ -52,8 +59,13 @@ package final class ByteStream: @unchecked Sendable {
   private var isFlushMarked = false
   private var wasOverHighMark = false
   private var isReadingPaused = false
+  private var isInputEnded = false
   private var lingerTimer: LoopTimer?
   private var handshake: Handshake?
+
+  /// Whether a peer that has ended its side may still get an answer. It may also be gone for good:
+  /// then writing fails.
+  package var allowsHalfClose = false
 
   private struct Handshake {
     let deadline: LoopTimer
@@ -218,7 +230,7 @@ package final class ByteStream: @unchecked Sendable {
   private func updateWatch() -> Bool {
     guard phase != .closed else { return false }
     var events: UInt32 = 0
-    let reads = handshake != nil || (phase == .open && !isReadingPaused) || phase == .lingering
+    let reads = handshake != nil || isReading || phase == .lingering
     if reads { events |= EPOLLIN.rawValue }
     if isBlocked { events |= EPOLLOUT.rawValue }
     if let watch {
@@ -234,6 +246,8 @@ package final class ByteStream: @unchecked Sendable {
     watchedEvents = events
     return true
   }
+
+  private var isReading: Bool { phase == .open && !isReadingPaused && !isInputEnded }
 
   private func ready(_ events: UInt32) {
     if events & EPOLLOUT.rawValue != 0, isBlocked {
@@ -252,7 +266,7 @@ package final class ByteStream: @unchecked Sendable {
     switch transfer({ recv(socket, target.baseAddress, target.count, 0) }) {
     case .wouldBlock: return
     case .failed(let code): end(.lost(reason: SystemError.text(of: code)))
-    case .done(0): end(.byPeer)
+    case .done(0): inputEnded()
     case .done(let count):
       if phase == .lingering { return }
       let bytes = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(target)[..<count])
@@ -268,7 +282,7 @@ package final class ByteStream: @unchecked Sendable {
   private func deliverDecrypted() {
     guard let tls else { return }
     let plain = loop.receiveBuffers.plain
-    while phase == .open, !isReadingPaused {
+    while isReading {
       switch tls.read(into: plain) {
       case .read(0):
         // Reading may have answered the peer, as with a key update.
@@ -276,7 +290,7 @@ package final class ByteStream: @unchecked Sendable {
         return
       case .read(let count):
         deliver(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(plain)[..<count]))
-      case .peerClosed: end(.byPeer)
+      case .peerClosed: inputEnded()
       case .failed(let failure): end(.tls(failure))
       }
     }
@@ -285,6 +299,14 @@ package final class ByteStream: @unchecked Sendable {
   private func deliver(_ bytes: UnsafeRawBufferPointer) {
     guard phase == .open else { return }
     handler?.streamReceived(bytes.bytes)
+  }
+
+  private func inputEnded() {
+    guard allowsHalfClose, phase == .open, handshake == nil, !isInputEnded else {
+      return end(.byPeer)
+    }
+    isInputEnded = true
+    if updateWatch() { handler?.streamInputEnded() }
   }
 
   private func end(_ closure: StreamClosure) {

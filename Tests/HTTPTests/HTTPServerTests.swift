@@ -44,6 +44,19 @@ private let patience: Duration = .seconds(20)
     }
   }
 
+  @Test func `answers a client that has ended its own side`() async throws {
+    try await TestSite.run { site in
+      for path in ["/echo", "/slow"] {
+        let text = try HalfClosingClient.ask(
+          site.endpoint, "POST \(path) HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")
+        #expect(text.hasPrefix("HTTP/1.1 200 OK\r\n"), "\(path): \(text)")
+        #expect(text.hasSuffix(path == "/echo" ? "hello" : "ok"), "\(path): \(text)")
+      }
+      // Half a request is none.
+      #expect(try HalfClosingClient.ask(site.endpoint, "GET / HTTP/1.1\r\nHo") == "")
+    }
+  }
+
   @Test func `sends HEAD no body and tells its length`() async throws {
     try await TestSite.run { site in
       let client = HTTP1Client(endpoint: site.endpoint, loop: site.loop)
