@@ -100,6 +100,15 @@ import Testing
       "a state without a required field", "PUT", "/v1/trips/TRIP/content-state",
       #"{"id":"s","contentState":{"lastPlaceName":"Pond"}}"#, 400, "missing-field"),
     Case(
+      "a counter below zero", "PUT", "/v1/trips/TRIP/content-state",
+      #"{"id":"s","contentState":{"notesCaptured":-1}}"#, 400, "bad-value"),
+    Case(
+      "a counter at the end of its type", "PUT", "/v1/trips/TRIP/content-state",
+      #"{"id":"s","contentState":{"notesCaptured":9223372036854775807}}"#, 400, "bad-value"),
+    Case(
+      "a final counter below zero", "POST", "/v1/trips/TRIP/end",
+      #"{"id":"e","contentState":{"notesCaptured":-5}}"#, 400, "bad-value"),
+    Case(
       "a revision that is no number", "PUT", "/v1/trips/TRIP/content-state",
       #"{"id":"s","contentState":{"notesCaptured":1}}"#, 400, "bad-value",
       fields: ["if-match": "seven"]),

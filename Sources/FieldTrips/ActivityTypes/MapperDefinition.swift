@@ -19,6 +19,10 @@ package enum MapperOperation: Sendable, Equatable {
   case phase
   /// The values of triggers as they came, the oldest dropped beyond the field's maximum.
   case list(TriggerValue)
+
+  /// What a caller may set a counter to: no fewer than none, and so few that there is room for all
+  /// that may come. One at the end of its type would refuse every further note.
+  package static let settableCounts: ClosedRange<Int64> = 0...1_000_000_000
 }
 
 /// Which part of a trigger a rule takes.

@@ -26,9 +26,23 @@ extension ActivityType {
       object[field.name] = value.isNull ? JSONValue?.none : field.trimmed(value)
     }
     let problems = definition.contentState.problems(of: object, at: "/contentState")
-    if let refusal = Refusal(problems) { throw refusal }
+    if let refusal = Refusal(problems + counterProblems(of: object)) { throw refusal }
     for field in definition.contentState where field.isWithheld { object[field.name] = nil }
     return object
+  }
+
+  /// A wrong type is another's problem.
+  private func counterProblems(of object: JSONObject) -> [Problem] {
+    let range = MapperOperation.settableCounts
+    return definition.mapper.compactMap { rule in
+      guard rule.operation == .count, let count = object[rule.field]?.int64,
+        !range.contains(count)
+      else { return nil }
+      return Problem(
+        .badValue, at: pointer("/contentState", rule.field),
+        "\"\(rule.field)\" counts notes: it can be set to \(range.lowerBound) to "
+          + "\(range.upperBound), not to \(count).")
+    }
   }
 
   /// A trip's attributes, held against the phone's struct.
