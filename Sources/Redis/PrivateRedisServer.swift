@@ -22,6 +22,8 @@ package actor PrivateRedisServer {
     package var arguments: [String] = []
     /// How long an earlier server in the folder may take to end, and ours to read its data.
     package var startDeadline: Duration = .seconds(60)
+    /// Called once, with its process, when there is such an earlier server; on the loop.
+    package var whenWaiting: (@Sendable (Int32) -> Void)?
     /// How long it may take to write its data at the end, before it is killed.
     package var stopDeadline: Duration = .seconds(20)
 
@@ -72,7 +74,7 @@ package actor PrivateRedisServer {
     }
     try Folder.make(options.folder)
     let end = MonotonicClock.now() + options.startDeadline
-    try await waitForPredecessor(in: options.folder, until: end, on: loop)
+    try await waitForPredecessor(options, until: end, on: loop)
     let process: Subprocess
     do throws(SystemError) {
       process = try await Subprocess.start(
@@ -154,7 +156,10 @@ package actor PrivateRedisServer {
         if let refusal = error.failure?.refusal, refusal.kind == .noAuth { return }
         last = "\(error)"
       }
-      try? await loop.sleep(for: .milliseconds(10))
+      guard (try? await loop.sleep(for: .milliseconds(10))) != nil else {
+        process.terminate()
+        throw .interrupted
+      }
     }
     process.terminate()
     throw .cannotStart(
@@ -165,13 +170,16 @@ package actor PrivateRedisServer {
   /// Waits for a server that an earlier life of ours started in this folder and that is still
   /// writing its data. Two at once would write into one file.
   private static func waitForPredecessor(
-    in folder: String, until end: Moment, on loop: EventLoop
+    _ options: Options, until end: Moment, on loop: EventLoop
   ) async throws(PrivateRedisError) {
-    while let processID = Folder.servingProcess(of: folder) {
+    var isFirst = true
+    while let processID = Folder.servingProcess(of: options.folder) {
       guard MonotonicClock.now() < end else {
-        throw .folderInUse(folder: folder, processID: processID)
+        throw .folderInUse(folder: options.folder, processID: processID)
       }
-      try? await loop.sleep(for: .milliseconds(50))
+      if isFirst { options.whenWaiting?(processID) }
+      isFirst = false
+      guard (try? await loop.sleep(for: .milliseconds(50))) != nil else { throw .interrupted }
     }
   }
 
@@ -214,6 +222,8 @@ package enum PrivateRedisError: Error, Sendable, Equatable, CustomStringConverti
   case pathTooLong(String)
   case folderInUse(folder: String, processID: Int32)
   case cannotStart(String)
+  /// The task was cancelled while it waited.
+  case interrupted
 
   package var description: String {
     switch self {
@@ -227,6 +237,7 @@ package enum PrivateRedisError: Error, Sendable, Equatable, CustomStringConverti
       "Process \(processID) serves the data in \(folder) and does not end. Stop it, or choose "
         + "another data folder."
     case .cannotStart(let text): text
+    case .interrupted: "Starting redis-server was interrupted."
     }
   }
 }

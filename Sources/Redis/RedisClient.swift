@@ -185,7 +185,12 @@ package actor RedisClient {
 
   private func load(_ script: RedisScript, before end: Moment) async throws(RedisError) {
     let left = max(end - loop.now, .zero)
-    script.remember(digest: try await call(script.loading, deadline: left).stringValue())
+    do throws(RedisError) {
+      script.remember(digest: try await call(script.loading, deadline: left).stringValue())
+    } catch {
+      // At its memory limit a server learns no script, but may run one that comes in full.
+      guard error.refusal?.kind == .outOfMemory else { throw error }
+    }
   }
 
   // MARK: Life

@@ -59,6 +59,13 @@ struct World: Sendable {
     _ change: (inout ServiceConfiguration) -> Void = { _ in },
     _ body: (TestCaller) async throws -> Void
   ) async throws {
+    try await withService(change) { caller, _ in try await body(caller) }
+  }
+
+  func withService(
+    _ change: (inout ServiceConfiguration) -> Void = { _ in },
+    _ body: (TestCaller, Service) async throws -> Void
+  ) async throws {
     let serviceLoop = try EventLoop(name: "service")
     defer { serviceLoop.stop() }
     var configuration = try serviceConfiguration()
@@ -68,7 +75,7 @@ struct World: Sendable {
     let running = Task(executorPreference: serviceLoop.tasks) { await service.run() }
     let caller = TestCaller(port: service.port, redis: redis, loop: loop)
     do {
-      try await body(caller)
+      try await body(caller, service)
     } catch {
       await service.drain()
       await running.value
@@ -144,6 +151,18 @@ struct World: Sendable {
   func ledger(of channelID: String) async -> BroadcastLedger? {
     let bundleID = bundleID
     return await simulator.run { apns, _ in apns.channel(bundleID, channelID)?.ledger }
+  }
+
+  /// Waits until something is so that the service does in its own time.
+  func waitUntil(
+    _ what: String, sourceLocation: SourceLocation = #_sourceLocation,
+    _ isSo: () async throws -> Bool
+  ) async throws {
+    for _ in 0..<2_000 {
+      if try await isSo() { return }
+      try await loop.sleep(for: .milliseconds(10))
+    }
+    Issue.record("it did not come about: \(what)", sourceLocation: sourceLocation)
   }
 
   func waitUntilNoChannelIsLeft(

@@ -168,6 +168,8 @@ package actor Service {
     package var broadcasts10 = 0
     package var broadcasts5 = 0
     package var throttled = 0
+    /// Trips of which this node holds a copy.
+    package var tripsInMemory = 0
   }
 
   package func counts() async -> Counts {
@@ -176,6 +178,7 @@ package actor Service {
     return Counts(
       triggersTaken: intake.accepted, duplicates: intake.duplicates,
       triggersApplied: owner.applied, broadcasts10: owner.broadcasts10,
-      broadcasts5: owner.broadcasts5, throttled: owner.throttled)
+      broadcasts5: owner.broadcasts5, throttled: owner.throttled,
+      tripsInMemory: await parts.owner.tripsInMemory)
   }
 }

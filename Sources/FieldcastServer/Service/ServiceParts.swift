@@ -64,9 +64,14 @@ struct ServiceParts: Sendable {
   ) async throws(StartFailure) -> (RedisConfiguration, PrivateRedisServer?) {
     switch source {
     case .own(let folder):
+      var options = PrivateRedisServer.Options(folder: folder)
+      options.whenWaiting = { process in
+        log.info(
+          "waiting for another Redis in the data folder to end",
+          ["folder": folder, "process": "\(process)"])
+      }
       do throws(PrivateRedisError) {
-        let server = try await PrivateRedisServer.start(
-          PrivateRedisServer.Options(folder: folder), on: loop)
+        let server = try await PrivateRedisServer.start(options, on: loop)
         log.info("started a private Redis", ["folder": folder])
         return (server.configuration, server)
       } catch {
@@ -89,8 +94,12 @@ struct ServiceParts: Sendable {
   private static func openStore(
     _ redis: RedisClient, _ address: RedisConfiguration, _ configuration: ServiceConfiguration
   ) async throws(StartFailure) -> TripStore {
-    do throws(RedisError) {
-      try await redis.waitUntilConnected(deadline: .seconds(10))
+    do {
+      try await withTaskCancellationHandler {
+        try await redis.waitUntilConnected(deadline: .seconds(10))
+      } onCancel: {
+        redis.loop.execute { redis.assumeIsolated { $0.close(atOnce: true) } }
+      }
     } catch {
       throw StartFailure(
         "Redis at \(address.address) cannot be used: \(error). Is it running there? Without a "

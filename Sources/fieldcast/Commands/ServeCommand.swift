@@ -32,11 +32,19 @@ package enum ServeCommand: Command {
       minimum: level, format: arguments[json] ? .json : .text)
     let loop = try EventLoop(name: "service")
     let stop = StopSignal()
-    Signals.deliver(from: signals, on: loop) { _ in stop.fire() }
+    let starting = Task(executorPreference: loop.tasks) {
+      try await Service.start(configuration, log: log, on: loop)
+    }
+    Signals.deliver(from: signals, on: loop) { _ in
+      stop.fire()
+      starting.cancel()
+    }
     let service: Service
     do {
-      service = try await Service.start(configuration, log: log, on: loop)
+      service = try await starting.value
     } catch let failure as StartFailure {
+      // Told to stop while it started: what it waited for does not matter any more.
+      if stop.hasFired { return .success }
       throw CommandFailure(.unavailable, failure.description)
     }
     await withTaskGroup(of: Void.self) { group in
