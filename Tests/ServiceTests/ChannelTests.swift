@@ -4,11 +4,13 @@ import Clocks
 import Crypto
 import FieldTrips
 import FieldcastServer
+import Foundation
 import HTTP
 import JSON
 import Redis
 import Testing
 import Transport
+import TripStore
 
 @Suite struct `The channels of an app` {
   /// Asks the simulated APNs for a channel behind the service's back.
@@ -49,6 +51,54 @@ import Transport
         #expect(await world.ledger(of: trip.channelID) != nil)
         let usage = try await caller.call("GET", "/v1/channels")
         #expect(usage.body["apps"]?.array?.first?["used"]?.int64 == 1)
+      }
+    }
+  }
+
+  @Test func `whose trip no longer exists are deleted by the service itself`() async throws {
+    try await World.with { world in
+      try await world.withService { caller in
+        let channel = try await makeChannel(world)
+        let store = TripStore(redis: world.redis)
+        let app = try AppID(bundleID: world.bundleID, environment: .development)
+        // A trip that was forgotten, and whose channel the books still have.
+        let before = world.clock.wall - .seconds(3_600)
+        let intent = ChannelIntent(
+          requestID: "lost", storage: .mostRecent, trip: try TripID("\(UUID())".lowercased()),
+          askedAt: before)
+        _ = try await store.channelCreated(
+          try FieldTrips.ChannelID(channel), for: intent, of: app, at: before)
+        _ = try await caller.call("POST", "/v1/channels/reconcile")
+        await world.waitUntilNoChannelIsLeft()
+        try await world.waitUntil("the books have forgotten it") {
+          try await store.channels(of: app).isEmpty
+        }
+      }
+    }
+  }
+
+  @Test func `come later when APNs does not answer, and the trip is there at once`() async throws {
+    try await World.with { world in
+      try await world.withService { caller in
+        var silent = SimulatorFaults()
+        silent.refusedShare = 1
+        try await world.simulator.setFaults(silent)
+        let answer = try await caller.call(
+          "POST", "/v1/trips", #"{"name":"Walk","notebook":"Birds"}"#)
+        #expect(answer.status == 201, "\(answer.text)")
+        #expect(answer.body["channel"]?["status"]?.string == "opening")
+        #expect(answer.body["warnings"]?.array?.isEmpty == false)
+        let trip = try #require(answer.body["trip"]?.string)
+        try await world.simulator.setFaults(SimulatorFaults())
+        var channel: String?
+        try await world.waitUntil("the trip has a channel") {
+          let read = try await caller.call("GET", "/v1/trips/\(trip)")
+          channel = read.body["channel"]?["id"]?.string
+          return channel != nil
+        }
+        _ = try await caller.call("POST", "/v1/trips/\(trip)/notes", #"{"id":"a"}"#)
+        try await world.waitForBroadcast(on: try #require(channel), notes: 1)
+        #expect(await world.simulator.run { apns, _ in apns.channelCount } == 1)
       }
     }
   }

@@ -110,6 +110,8 @@ actor Owner {
 
   // MARK: Trips in memory
 
+  var tripsInMemory: Int { holdings.values.reduce(0) { $0 + $1.trips.count } }
+
   /// The trip, if its partition is ours and it is in memory.
   func trip(_ id: TripID) -> OwnedTrip? { holdings[store.partition(of: id)]?.trips[id] }
 
