@@ -67,10 +67,17 @@ let package = Package(
       name: "LoadHarness",
       dependencies: ["HTTP", "Redis", "Transport", "FieldTrips", "JSON", "Clocks"],
       swiftSettings: common),
+    .target(
+      name: "EngineBench",
+      dependencies: [
+        "APNs", "HTTP", "Transport", "Crypto", "JSON", "Clocks", "CNghttp2", "CLinux",
+      ],
+      swiftSettings: common),
     .executableTarget(
       name: "fieldcast",
       dependencies: [
-        "FieldcastServer", "LoadHarness", "APNsSimulator", "APNs", "TripStore", "Redis", "HTTP",
+        "FieldcastServer", "LoadHarness", "EngineBench", "APNsSimulator", "APNs", "TripStore",
+        "Redis", "HTTP",
         "Transport", "Crypto", "FieldTrips", "JSON", "Clocks",
       ],
       swiftSettings: common),
@@ -111,6 +118,10 @@ let package = Package(
     .testTarget(
       name: "LoadHarnessTests",
       dependencies: ["LoadHarness", "FieldTrips", "JSON", "Clocks"],
+      swiftSettings: common),
+    .testTarget(
+      name: "EngineBenchTests",
+      dependencies: ["EngineBench", "Transport", "Crypto", "Clocks", "JSON", "fieldcast"],
       swiftSettings: common),
     // The whole service against a real Redis and the simulator: the rules of the design.
     .testTarget(

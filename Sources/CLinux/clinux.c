@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/prctl.h>
+#include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
+#include <sys/prctl.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -53,7 +55,7 @@ int clinux_signal_descriptor(void) {
 
 // Between fork and exec only async-signal-safe calls are allowed, since other threads of the
 // parent may have held locks.
-static void become(const char *path, char *const argv[], char *const envp[], int output,
+static void become(const char *path, char *const argv[], char *const envp[], int output, int cpu,
                    pid_t parent, int report) {
   sigset_t none;
   sigemptyset(&none);
@@ -61,6 +63,12 @@ static void become(const char *path, char *const argv[], char *const envp[], int
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   // The parent may have died before the line above took effect.
   if (getppid() != parent) _exit(127);
+  if (cpu >= 0) {
+    cpu_set_t only;
+    CPU_ZERO(&only);
+    CPU_SET(cpu, &only);
+    sched_setaffinity(0, sizeof only, &only);
+  }
   int nothing = open("/dev/null", O_RDWR);
   dup2(nothing, STDIN_FILENO);
   dup2(output >= 0 ? output : nothing, STDOUT_FILENO);
@@ -71,12 +79,12 @@ static void become(const char *path, char *const argv[], char *const envp[], int
   _exit(127);
 }
 
-pid_t clinux_spawn(const char *path, char *const argv[], char *const envp[], int output) {
+pid_t clinux_spawn(const char *path, char *const argv[], char *const envp[], int output, int cpu) {
   int report[2];
   if (pipe2(report, O_CLOEXEC) != 0) return -1;
   pid_t parent = getpid();
   pid_t child = fork();
-  if (child == 0) become(path, argv, envp, output, parent, report[1]);
+  if (child == 0) become(path, argv, envp, output, cpu, parent, report[1]);
   int failure = child < 0 ? errno : 0;
   close(report[1]);
   // The pipe closes by itself when exec succeeds.
@@ -85,4 +93,9 @@ pid_t clinux_spawn(const char *path, char *const argv[], char *const envp[], int
   if (failure == 0) return child;
   errno = failure;
   return -1;
+}
+
+int64_t clinux_heap_bytes_in_use(void) {
+  struct mallinfo2 heap = mallinfo2();
+  return (int64_t)(heap.uordblks + heap.hblkhd);
 }

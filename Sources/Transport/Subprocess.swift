@@ -12,21 +12,23 @@ package final class Subprocess: Sendable {
 
   private struct Exit {
     var status: Int32?
+    var processorTime: Duration?
     var waiters: [UnsafeContinuation<Int32, Never>] = []
   }
 
   /// - Parameters:
   ///   - path: of the executable, absolute.
   ///   - outputPath: a file that gets its standard output and error, appended; nil for nowhere.
+  ///   - processor: the one processor that it may run on, by number; nil for all.
   /// - Throws: ``SystemError`` when the program cannot be executed or the file not be opened.
   package static func start(
     _ path: String, arguments: [String], environment: [String] = [], outputPath: String? = nil,
-    on loop: EventLoop
+    processor: Int? = nil, on loop: EventLoop
   ) async throws(SystemError) -> Subprocess {
     let result: Result<Int32, SystemError> = await withUnsafeContinuation { continuation in
       loop.execute {
         do throws(SystemError) {
-          let child = try spawn(path, arguments, environment, outputPath)
+          let child = try spawn(path, arguments, environment, outputPath, processor)
           continuation.resume(returning: .success(child))
         } catch {
           continuation.resume(returning: .failure(error))
@@ -42,6 +44,9 @@ package final class Subprocess: Sendable {
 
   /// Whether it still runs.
   package var isRunning: Bool { exit.withLock { $0.status == nil } }
+
+  /// What it spent of the processors' time, user and system together; nil while it runs.
+  package var processorTime: Duration? { exit.withLock { $0.processorTime } }
 
   /// Asks it to end, with SIGTERM.
   package func terminate() { signal(SIGTERM) }
@@ -84,8 +89,10 @@ package final class Subprocess: Sendable {
       errno == EINTR
     {}
     var status: Int32 = 0
+    var usage = rusage()
     let waiters = process.exit.withLock { exit in
-      while waitpid(process.processID, &status, 0) == -1, errno == EINTR {}
+      while wait4(process.processID, &status, 0, &usage) == -1, errno == EINTR {}
+      exit.processorTime = usage.ru_utime.duration + usage.ru_stime.duration
       exit.status = status & 0x7f == 0 ? (status >> 8) & 0xff : 128 + (status & 0x7f)
       defer { exit.waiters = [] }
       return exit.waiters.map { ($0, exit.status ?? 0) }
@@ -95,7 +102,8 @@ package final class Subprocess: Sendable {
   }
 
   private static func spawn(
-    _ path: String, _ arguments: [String], _ environment: [String], _ outputPath: String?
+    _ path: String, _ arguments: [String], _ environment: [String], _ outputPath: String?,
+    _ processor: Int?
   ) throws(SystemError) -> Int32 {
     var output: Int32 = -1
     if let outputPath {
@@ -109,8 +117,14 @@ package final class Subprocess: Sendable {
     defer { for string in argv + envp { free(string) } }
     argv.append(nil)
     envp.append(nil)
-    let child = clinux_spawn(path, argv, envp, output)
+    let child = clinux_spawn(path, argv, envp, output, Int32(processor ?? -1))
     guard child > 0 else { throw SystemError(call: "start \(path)", code: errno) }
     return child
+  }
+}
+
+extension timeval {
+  fileprivate var duration: Duration {
+    .seconds(Int64(tv_sec)) + .microseconds(Int64(tv_usec))
   }
 }

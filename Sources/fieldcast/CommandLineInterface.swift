@@ -2,8 +2,13 @@
 package struct CommandLineInterface: Sendable {
   package static let commands: [any Command.Type] = [
     ServeCommand.self, SimulateCommand.self, DemoCommand.self, LoadCommand.self,
-    TraceGenerateCommand.self,
-    TraceImportCommand.self, TraceDescribeCommand.self, VersionCommand.self,
+    TraceGenerateCommand.self, TraceImportCommand.self, TraceDescribeCommand.self,
+    BenchEngineCommand.self, VersionCommand.self,
+  ]
+
+  /// Processes that other commands start. They can be called by hand, and are not in the overview.
+  package static let processes: [any Command.Type] = [
+    BenchServerCommand.self, BenchClientCommand.self,
   ]
 
   private let environment: [String: String]
@@ -45,7 +50,7 @@ package struct CommandLineInterface: Sendable {
   }
 
   private static func command(named words: [String]) -> (any Command.Type)? {
-    commands.first { words.starts(with: $0.help.words) }
+    (commands + processes).first { words.starts(with: $0.help.words) }
   }
 
   private func showHelp(of words: [String]) -> ExitStatus {

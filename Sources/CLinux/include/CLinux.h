@@ -28,8 +28,11 @@ int clinux_signal_descriptor(void);
 /// Starts a program that is sent SIGTERM when the calling process ends, however it ends.
 ///
 /// In the child signals are as in a new program, and its standard output and error go to `output`
-/// (or nowhere when -1). Returns the child's process ID; -1 and errno on failure, also when the
-/// program cannot be executed.
-pid_t clinux_spawn(const char *path, char *const argv[], char *const envp[], int output);
+/// (or nowhere when -1). With `cpu` at 0 or more it runs on that processor alone. Returns the child's
+/// process ID; -1 and errno on failure, also when the program cannot be executed.
+pid_t clinux_spawn(const char *path, char *const argv[], char *const envp[], int output, int cpu);
+
+/// Bytes of the heap that are handed out at present, those in mappings of their own included.
+int64_t clinux_heap_bytes_in_use(void);
 
 #endif
