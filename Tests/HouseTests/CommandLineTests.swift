@@ -140,3 +140,16 @@ import Testing
     }
   }
 }
+
+@Suite struct `The coalescing bench` {
+  @Test func `takes budgets whose tokens take whole seconds`() throws {
+    let budgets = try BenchCoalescingCommand.budgets(from: "30, 60,120,60")
+    #expect(budgets.map(\.perHour) == [30, 60, 120])
+    for wrong in ["", "60,", "59", "sixty", "3600", "-60"] {
+      let failure = #expect(throws: CommandFailure.self) {
+        try BenchCoalescingCommand.budgets(from: wrong)
+      }
+      #expect(failure?.status == .usage)
+    }
+  }
+}

@@ -10,7 +10,8 @@ import Testing
     #expect(broadcasts(.debounce(quiet: 2, maxWait: 60)) == [6, 11, 43])
     #expect(broadcasts(.debounce(quiet: 6, maxWait: 8)) == [11, 47])
     #expect(broadcasts(.throttle(seconds: 10)) == [3, 13, 40, 50])
-    #expect(broadcasts(.tokenBucket(refillSeconds: 30, capacity: 2)) == [3, 4, 33, 63])
+    #expect(
+      broadcasts(.tokenBucket(ReplayBudget(refillSeconds: 30, capacity: 2))) == [3, 4, 33, 63])
   }
 
   @Test func `leaves to the trip's end what would come after it`() {

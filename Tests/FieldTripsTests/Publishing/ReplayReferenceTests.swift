@@ -87,7 +87,7 @@ struct `The replay over the capture traces` {
     #expect(abs(rule.area - row.ruleArea) <= 0.005 * row.ruleArea, "\(rule)")
     #expect(abs(rule.broadcasts - row.ruleBroadcasts) <= row.ruleBroadcasts / 100, "\(rule)")
     let bucket = PolicyReplay.Policy.tokenBucket(
-      refillSeconds: row.refillSeconds, capacity: row.capacity)
+      ReplayBudget(refillSeconds: row.refillSeconds, capacity: row.capacity))
     let greedy = ReplayMetrics(trip, broadcasts: PolicyReplay.broadcasts(of: bucket, over: trip))
     #expect(greedy.area == row.bucketArea)
     let bound = ClairvoyantBound(trip, refillSeconds: row.refillSeconds, capacity: row.capacity)
@@ -124,7 +124,7 @@ struct `The replay over the capture traces` {
     _ budget: Int, _ ratios: (bucket: Double, throttle: Double, clock: Double)
   ) throws {
     let bucket = try stalenessRatio(at: budget) {
-      .tokenBucket(refillSeconds: $0.refillSeconds, capacity: $0.capacity)
+      .tokenBucket(ReplayBudget(refillSeconds: $0.refillSeconds, capacity: $0.capacity))
     }
     let throttle = try stalenessRatio(at: budget) { .throttle(seconds: $0.refillSeconds) }
     let clock = try stalenessRatio(at: budget) { .fixedClock(seconds: $0.refillSeconds) }

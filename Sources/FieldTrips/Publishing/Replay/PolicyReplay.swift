@@ -3,7 +3,7 @@ internal import Clocks
 /// Runs publishing policies over trips on a virtual clock, to compare what their groups would see.
 ///
 /// Within a second, changes come before the decision; moments are rounded up to whole seconds;
-/// the bucket is full at the start; APNs accepts at once; nothing is significant; priority 10 only.
+/// the bucket is full at the start; APNs accepts at once; priority 10 only.
 package enum PolicyReplay {
   /// The rule, and what others do instead.
   package enum Policy: Sendable, Equatable {
@@ -13,35 +13,49 @@ package enum PolicyReplay {
     case sendAll
     /// At each multiple of this many seconds, if something changed.
     case fixedClock(seconds: Int)
-    /// Once nothing changed for `quiet` seconds, or the oldest change has waited `maxWait`.
-    case debounce(quiet: Int, maxWait: Int)
+    /// Once nothing changed for `quiet` seconds, or the oldest change has waited `maxWait`; where
+    /// a budget is given, not before a token is there.
+    case debounce(quiet: Int, maxWait: Int, within: ReplayBudget? = nil)
     /// The first change at once, later ones at most each so many seconds (leading and trailing).
     case throttle(seconds: Int)
     /// Whenever something changed and a token is there.
-    case tokenBucket(refillSeconds: Int, capacity: Int)
+    case tokenBucket(ReplayBudget)
   }
 
   /// The seconds of a trip's broadcasts, in order, without its end.
-  package static func broadcasts(of policy: Policy, over trip: ReplayTrip) -> [Int] {
+  ///
+  /// - Parameter isSignificant: whether the change of this index must not wait; only the rule
+  ///   listens to it.
+  package static func broadcasts(
+    of policy: Policy, over trip: ReplayTrip, isSignificant: (Int) -> Bool = { _ in false }
+  ) -> [Int] {
     switch policy {
     case .rule(let policy):
       var session = RuleSession(policy)
-      return run(trip) { session.decide(second: $0, changes: $1) }
+      return run(trip) { second, changes in
+        session.decide(second: second, changes: changes.map(isSignificant))
+      }
     case .sendAll:
-      return run(trip) { second, changes in changes > 0 ? second : nil }
+      return run(trip) { second, changes in changes.isEmpty ? nil : second }
     case .fixedClock(let interval):
       return run(trip, pending: { now, _, _ in (now + interval - 1) / interval * interval })
-    case .debounce(let quiet, let maxWait):
+    case .debounce(let quiet, let maxWait, nil):
       return run(trip, pending: { _, oldest, newest in min(newest + quiet, oldest + maxWait) })
+    case .debounce(let quiet, let maxWait, let budget?):
+      var bucket = WholeSecondBucket(budget)
+      return run(
+        trip,
+        pending: { _, oldest, newest in
+          max(min(newest + quiet, oldest + maxWait), bucket.ready)
+        }, sent: { bucket.spend(at: $0) })
     case .throttle(let interval):
       var last = -interval
       return run(
         trip, pending: { now, _, _ in max(now, last + interval) }, sent: { last = $0 })
-    case .tokenBucket(let refill, let capacity):
-      var anchor = -refill * capacity
+    case .tokenBucket(let budget):
+      var bucket = WholeSecondBucket(budget)
       return run(
-        trip, pending: { now, _, _ in max(now, anchor + refill) },
-        sent: { anchor = max(anchor, $0 - refill * capacity) + refill })
+        trip, pending: { now, _, _ in max(now, bucket.ready) }, sent: { bucket.spend(at: $0) })
     }
   }
 
@@ -54,7 +68,7 @@ package enum PolicyReplay {
   ) -> [Int] {
     var waiting: (oldest: Int, newest: Int)?
     return run(trip) { now, changes in
-      if changes > 0 { waiting = (waiting?.oldest ?? now, now) }
+      if !changes.isEmpty { waiting = (waiting?.oldest ?? now, now) }
       guard let (oldest, newest) = waiting else { return nil }
       let moment = due(now, oldest, newest)
       guard moment <= now else { return moment }
@@ -66,9 +80,9 @@ package enum PolicyReplay {
 
   /// Visits the seconds in which something changes or that `decide` asked for.
   ///
-  /// - Parameter decide: from a second and its number of changes to that second (it was a
+  /// - Parameter decide: from a second and the indices of its changes to that second (it was a
   ///   broadcast), a later one (ask again then), or nil (not before the next change).
-  private static func run(_ trip: ReplayTrip, decide: (Int, Int) -> Int?) -> [Int] {
+  private static func run(_ trip: ReplayTrip, decide: (Int, Range<Int>) -> Int?) -> [Int] {
     var broadcasts: [Int] = []
     var index = 0
     var wake: Int?
@@ -79,7 +93,7 @@ package enum PolicyReplay {
       }
       let first = index
       while index < trip.changes.count, trip.changes[index] == now { index += 1 }
-      wake = decide(now, index - first)
+      wake = decide(now, first..<index)
       if wake == now {
         broadcasts.append(now)
         wake = nil
@@ -99,12 +113,13 @@ package enum PolicyReplay {
       publisher = ChannelPublisher(policy: policy, at: .origin)
     }
 
-    mutating func decide(second: Int, changes: Int) -> Int? {
+    /// - Parameter changes: of this second, whether each is significant.
+    mutating func decide(second: Int, changes: [Bool]) -> Int? {
       let now = Moment.origin + .seconds(second)
       let wall = UnixTime(wholeSeconds: Int64(second) + 1)
-      for _ in 0..<changes {
+      for isSignificant in changes {
         revision = revision.next
-        publisher.changed(to: revision, at: now, isSignificant: false)
+        publisher.changed(to: revision, at: now, isSignificant: isSignificant)
       }
       switch publisher.plan(at: now, wall: wall) {
       case .wake(let moment):
