@@ -164,32 +164,37 @@ import Testing
     }
   }
 
-  @Test func `wakes who waits for it, also for partitions that are added meanwhile`() async throws {
+  @Test func `rings a bell, by which its owner hears of new entries`() async throws {
     try await PrivateRedisServer.withTemporary(on: loop) { server in
       let client = RedisClient(configuration: server.configuration, loop: loop)
       let store = TripStore(redis: client, partitionCount: 8)
-      let watcher = LogWatcher(
-        configuration: server.configuration, commands: client, store: store)
-      let trips = try await [store.liveTrip(), store.liveTrip()]
-      let places = trips.map { store.partition(of: $0) }
-      await watcher.follow([(places[0], .start)])
-      let first = try await watcher.next()
-      #expect(first.count == 1)
-      #expect(first[0].partition == places[0])
-      async let second = watcher.next()
-      await watcher.follow(
-        (0..<8).map {
-          (
-            Partition(number: $0),
-            $0 == places[0].number ? first[0].items.last?.logID ?? .start : .start
-          )
-        })
-      if places[0] == places[1] { _ = try await store.liveTrip() }
-      #expect(!(try await second.isEmpty))
-      await watcher.close()
-      let error = await storeError { _ = try await watcher.next() }
-      #expect(error != nil)
+      let bell = LogBell(
+        subscriber: RedisSubscriber(configuration: server.configuration, loop: loop), store: store)
+      await bell.listen(to: Partition(number: 3))
+      #expect(await bell.next() == [.missed])
+      await store.ring([Partition(number: 4), Partition(number: 3)])
+      #expect(await bell.next() == [.rang(Partition(number: 3))])
+      await bell.forget(Partition(number: 3))
+      await bell.close()
+      #expect(await bell.next() == nil)
       await client.close(atOnce: true)
+    }
+  }
+
+  @Test func `tells what stands before new entries, so that who has read so far need not read`()
+    async throws
+  {
+    try await withStore { (store, _) async throws in
+      let trip = try await store.liveTrip()
+      let created = try #require(try await store.entries().last?.logID)
+      var found: [AppendedEntries] = []
+      let triggers = try [trigger("1", trip), trigger("1", trip), trigger("2", trip)]
+      _ = await store.append(triggers, at: start) { found.append($0) }
+      _ = await store.append([try trigger("2", trip)], at: start) { found.append($0) }
+      _ = await store.append([try trigger("3", trip)], at: start) { found.append($0) }
+      let read = try await store.entries()
+      #expect(found.map(\.previous) == [created, try #require(read.dropLast().last?.logID)])
+      #expect(found.flatMap(\.entries) == Array(read.dropFirst()))
     }
   }
 
@@ -207,7 +212,7 @@ import Testing
   @Test func `names partitions in its keys`() {
     let keys = PartitionKeys(Partition(number: 42))
     #expect(keys.log == "fc:{p042}:log")
-    #expect(LogWatcher.partition(ofLog: keys.log) == Partition(number: 42))
-    #expect(LogWatcher.partition(ofLog: keys.cursor) == nil)
+    #expect(LogBell.partition(ofBell: keys.bell) == Partition(number: 42))
+    #expect(LogBell.partition(ofBell: keys.cursor) == nil)
   }
 }

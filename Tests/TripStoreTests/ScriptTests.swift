@@ -62,7 +62,7 @@ let allScripts: [RedisScript] = [
       let store = TripStore(redis: recorder, partitionCount: 16)
       try await runEverything(store)
       let inBatches: Set<String> = [
-        "takeLease", "renewLease", "releaseLease", "noteTimeline", "commit", "bury",
+        "takeLease", "renewLease", "releaseLease", "noteTimeline", "commit", "bury", "append",
       ]
       #expect(recorder.scripts.union(inBatches) == Set(allScripts.map(\.name)))
       await client.close(atOnce: true)

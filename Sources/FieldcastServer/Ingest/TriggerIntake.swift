@@ -23,12 +23,12 @@ actor TriggerIntake {
   }
 
   private nonisolated let loop: EventLoop
-  private let store: TripStore
+  private let news: LogNews
   private let clock: ServiceClock
   private(set) var counts = Counts()
 
-  init(store: TripStore, clock: ServiceClock, loop: EventLoop) {
-    self.store = store
+  init(news: LogNews, clock: ServiceClock, loop: EventLoop) {
+    self.news = news
     self.clock = clock
     self.loop = loop
   }
@@ -41,9 +41,9 @@ actor TriggerIntake {
     let new = triggers.map { trigger in
       NewTrigger(
         trip: trigger.trip, kind: trigger.kind.inLog, id: trigger.id, body: trigger.written(),
-        ifRevision: ifRevision)
+        ifRevision: ifRevision, trigger: trigger)
     }
-    let outcomes = await store.append(new, at: clock.wall)
+    let outcomes = await news.append(new, at: clock.wall)
     for outcome in outcomes { count(outcome) }
     return outcomes
   }

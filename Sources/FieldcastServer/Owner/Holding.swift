@@ -12,14 +12,16 @@ final class Holding: @unchecked Sendable {
   let ownership: Ownership
   /// The last log entry that is committed.
   var cursor: LogID
-  /// Log entries behind the cursor that were read and are not worked off yet, in order.
-  var inbox: [LogItem] = []
+  /// Log entries behind the cursor that are here and not worked off yet, in order.
+  private(set) var inbox: [LogItem] = []
+  /// The last log entry that is here or worked off.
+  private(set) var readTo: LogID
+  /// There may be more in the log than is here.
+  var hasMore = true
   /// It stands in the owner's queue for the next round.
   var isQueued = false
   /// A batch of the log is being worked off; what comes meanwhile waits in the inbox.
   var isWorking = false
-  /// Reading was stopped at the end of the inbox, which was full.
-  var isReadingPaused = false
   /// When the earliest of its due items is due; nil when there is none.
   var nextDue: UnixTime?
   /// Its due items are being worked off.
@@ -30,12 +32,32 @@ final class Holding: @unchecked Sendable {
   init(_ ownership: Ownership, cursor: LogID) {
     self.ownership = ownership
     self.cursor = cursor
+    readTo = cursor
   }
 
   var partition: Partition { ownership.partition }
 
-  /// The last log entry that was read, worked off or not.
-  var lastRead: LogID { inbox.last?.logID ?? cursor }
+  /// So many entries may wait here; what comes behind them stays in the log.
+  private static let mostWaiting = 4_096
+
+  var isFull: Bool { inbox.count >= Self.mostWaiting }
+
+  /// Takes entries that follow right behind `previous`.
+  ///
+  /// - Returns: whether they are here now; if not, the log has to be read.
+  func receive(_ entries: [LogEntry], after previous: LogID) -> Bool {
+    guard previous == readTo, !isFull, let last = entries.last else { return false }
+    for entry in entries { inbox.append(.entry(entry)) }
+    readTo = last.logID
+    return true
+  }
+
+  /// Takes what was read from the log behind some earlier ``readTo``.
+  func receive(_ items: [LogItem]) {
+    guard let last = items.last?.logID, last > readTo else { return }
+    inbox += items.drop { $0.logID <= readTo }
+    readTo = last
+  }
 
   /// The trips that the first entries of the inbox speak of and that are not in memory.
   func missingTrips(inFirst count: Int) -> Set<TripID> {
@@ -68,6 +90,7 @@ final class Holding: @unchecked Sendable {
     for trip in trips.values { trip.isHeld = false }
     trips = [:]
     inbox = []
+    hasMore = false
     nextDue = nil
   }
 }

@@ -76,7 +76,11 @@ struct LogBatch {
   private mutating func apply(_ entry: LogEntry, to trip: OwnedTrip) {
     let trigger: Trigger
     do throws(Refusal) {
-      trigger = try Trigger.read(entry.body, kind: Trigger.Kind(entry.kind), trip: trip.id)
+      if let known = entry.trigger {
+        trigger = known
+      } else {
+        trigger = try Trigger.read(entry.body, kind: Trigger.Kind(entry.kind), trip: trip.id)
+      }
     } catch {
       return pass(entry, because: error.problems[0])
     }

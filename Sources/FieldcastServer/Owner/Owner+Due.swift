@@ -95,9 +95,13 @@ extension Owner {
     let end = Trigger(
       id: TriggerID.plannedEnd, trip: trip.id, effect: .end(Trigger.EndOfTrip()))
     let new = NewTrigger(trip: trip.id, kind: .end, id: end.id, body: end.written())
-    switch try? await store.append([new], to: trip.holding.partition, at: clock.wall).first {
-    case .accepted, .duplicate, .ended, .unknownTrip: return true
-    case .logFull, .revisionMismatch, nil: return false
+    var appended: [AppendedEntries] = []
+    let outcomes = await store.append([new], at: clock.wall) { appended.append($0) }
+    _ = receive(appended)
+    switch outcomes[0] {
+    case .success(.accepted), .success(.duplicate), .success(.ended), .success(.unknownTrip):
+      return true
+    case .success(.logFull), .success(.revisionMismatch), .failure: return false
     }
   }
 

@@ -5,36 +5,96 @@ internal import TripStore
 extension Owner {
   // MARK: Reading
 
-  /// Reads the logs of all partitions until drained or cancelled.
-  func followLogs() async {
-    var retry = Retry()
-    while !isDraining, !Task.isCancelled {
-      do throws(StoreError) {
-        let found = try await watcher.next()
-        for (partition, items) in found {
-          if let holding = holdings[partition] { await receive(items, of: holding) }
-        }
-        beginRound()
-        retry = Retry()
-      } catch {
-        if isDraining { return }
-        if retry.isFirst {
-          log.warning("the logs cannot be read; trying again", ["reason": "\(error)"])
-        }
-        try? await retry.pause(on: loop)
+  /// What this node itself appended to logs.
+  ///
+  /// - Returns: partitions that are not ours: their owners are to be told.
+  func receive(_ appended: [AppendedEntries]) -> [Partition] {
+    var others: [Partition] = []
+    for appended in appended {
+      guard let holding = holdings[appended.partition], !isDraining else {
+        others.append(appended.partition)
+        continue
       }
+      if holding.receive(appended.entries, after: appended.previous) {
+        enqueue(holding)
+      } else if let last = appended.entries.last, last.logID > holding.readTo {
+        holding.hasMore = true
+        readLogs()
+      }
+    }
+    beginRound()
+    return others
+  }
+
+  /// Something came into a partition's log.
+  ///
+  /// - Returns: whether the partition is ours.
+  @discardableResult
+  func heard(_ partition: Partition) -> Bool {
+    guard let holding = holdings[partition], !isDraining else { return false }
+    holding.hasMore = true
+    readLogs()
+    return true
+  }
+
+  /// Hears bells until drained.
+  func listen() async {
+    while let events = await bell.next() {
+      for event in events {
+        switch event {
+        case .rang(let partition): holdings[partition]?.hasMore = true
+        case .missed: for holding in holdings.values { holding.hasMore = true }
+        }
+      }
+      readLogs()
     }
   }
 
-  /// So many entries of a partition may wait here; what comes behind them stays in its log.
-  private static var mostWaiting: Int { 4_096 }
+  /// Looks into all logs now and then: nobody rings for an entry whose appender died, or got no
+  /// answer.
+  func lookRegularly() async {
+    while (try? await loop.sleep(for: .seconds(1))) != nil {
+      for holding in holdings.values { holding.hasMore = true }
+      readLogs()
+    }
+  }
 
-  private func receive(_ items: [LogItem], of holding: Holding) async {
-    holding.inbox += items
-    if !holding.isWorking { enqueue(holding) }
-    guard holding.inbox.count >= Self.mostWaiting, !holding.isReadingPaused else { return }
-    holding.isReadingPaused = true
-    await watcher.forget(holding.partition)
+  /// Reads the logs in which there may be more, unless that is under way.
+  func readLogs() {
+    guard !isReading, !isDraining else { return }
+    isReading = true
+    nursery.start { [self] in await readUntilNoMore() }
+  }
+
+  private func readUntilNoMore() async {
+    var retry = Retry()
+    while !isDraining {
+      let wanting = holdings.values.filter { $0.hasMore && !$0.isFull }
+      if wanting.isEmpty { break }
+      for holding in wanting { holding.hasMore = false }
+      let limit = 1_000
+      let answers = await store.readLogs(
+        wanting.map { ($0.partition, after: $0.readTo) }, limit: limit)
+      var problem: StoreError?
+      for (holding, answer) in zip(wanting, answers) where holding.isOurs {
+        switch answer {
+        case .success(let items):
+          holding.receive(items)
+          if items.count == limit { holding.hasMore = true }
+          if !items.isEmpty { enqueue(holding) }
+        case .failure(let error):
+          holding.hasMore = true
+          problem = error
+        }
+      }
+      beginRound()
+      guard let problem else { continue }
+      if retry.isFirst {
+        log.warning("the logs cannot be read; trying again", ["reason": "\(problem)"])
+      }
+      guard (try? await retry.pause(on: loop)) != nil else { break }
+    }
+    isReading = false
   }
 
   // MARK: Rounds
@@ -61,7 +121,7 @@ extension Owner {
   }
 
   private func enqueue(_ holding: Holding) {
-    if holding.isQueued { return }
+    if holding.isQueued || holding.isWorking { return }
     holding.isQueued = true
     queue.append(holding)
   }
@@ -123,7 +183,9 @@ extension Owner {
   /// they can be.
   private func workAlone(_ holding: Holding) async {
     var retry = Retry()
-    while holding.isOurs, (try? await load(holding.missingTrips(inFirst: Self.mostInBatch), of: holding)) == nil {
+    while holding.isOurs {
+      let missing = holding.missingTrips(inFirst: Self.mostInBatch)
+      if (try? await load(missing, of: holding)) != nil { break }
       guard !isDraining, (try? await retry.pause(on: loop)) != nil else { return holding.end() }
     }
     guard let batch = takeBatch(of: holding) else { return finish(holding) }
@@ -161,12 +223,7 @@ extension Owner {
     if !holding.inbox.isEmpty {
       enqueue(holding)
       beginRound()
-    } else if holding.isReadingPaused {
-      holding.isReadingPaused = false
-      errands.start { [self] in
-        guard holding.isOurs else { return }
-        await watcher.follow([(partition: holding.partition, after: holding.lastRead)])
-      }
     }
+    if holding.hasMore { readLogs() }
   }
 }

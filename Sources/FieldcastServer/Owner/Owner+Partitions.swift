@@ -15,7 +15,8 @@ extension Owner {
     holdings[partition] = holding
     await resume(holding)
     guard holding.isOurs else { return }
-    await watcher.follow([(partition: partition, after: cursor)])
+    await bell.listen(to: partition)
+    readLogs()
   }
 
   /// Another node owns it now, or soon will.
@@ -23,7 +24,7 @@ extension Owner {
     guard let holding = holdings.removeValue(forKey: partition) else { return }
     for trip in holding.trips.values { cancelTimer(of: trip) }
     holding.end()
-    await watcher.forget(partition)
+    await bell.forget(partition)
   }
 
   var ownerships: [Ownership] { holdings.values.map(\.ownership) }

@@ -32,7 +32,7 @@ actor Owner {
 
   nonisolated let loop: EventLoop
   let store: TripStore
-  let watcher: LogWatcher
+  let bell: LogBell
   let clock: ServiceClock
   let settings: Settings
   let channels: ChannelManager
@@ -46,6 +46,7 @@ actor Owner {
   /// Those with log entries that wait for the next round.
   var queue: [Holding] = []
   var roundsUnderWay = 0
+  var isReading = false
   var random = SystemRandomNumberGenerator()
   var dueTimer: LoopTimer?
   var isDraining = false
@@ -54,12 +55,12 @@ actor Owner {
   private var drained: UnsafeContinuation<Void, Never>?
 
   init(
-    store: TripStore, watcher: LogWatcher, lanes: [AppID: AppLane],
+    store: TripStore, bell: LogBell, lanes: [AppID: AppLane],
     channels: ChannelManager, settings: Settings, clock: ServiceClock, log: ServiceLog,
     loop: EventLoop
   ) {
     self.store = store
-    self.watcher = watcher
+    self.bell = bell
     self.lanes = lanes
     self.channels = channels
     self.settings = settings
@@ -75,7 +76,9 @@ actor Owner {
     isRunning = true
     await withTaskGroup(of: Void.self) { group in
       group.addTask { await self.errands.run() }
-      await runUntilDrained()
+      group.addTask { await self.lookRegularly() }
+      group.addTask { await self.listen() }
+      await nursery.run()
       group.cancelAll()
     }
     isRunning = false
@@ -83,18 +86,11 @@ actor Owner {
     drained = nil
   }
 
-  private func runUntilDrained() async {
-    await withDiscardingTaskGroup { group in
-      group.addTask { await self.nursery.run() }
-      group.addTask { await self.followLogs() }
-    }
-  }
-
   /// Takes nothing new from the logs, and returns when the batches and broadcasts under way are
   /// done and stored. What waits for its time or its budget is in Redis, for the next owner.
   func drain() async {
     isDraining = true
-    await watcher.close()
+    await bell.close()
     for holding in holdings.values {
       for trip in holding.trips.values { cancelTimer(of: trip) }
     }

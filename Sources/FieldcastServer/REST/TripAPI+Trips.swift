@@ -69,6 +69,7 @@ extension TripAPI {
       id: trip, definition: definition, contentState: wanted.state.bytes,
       mapperMemory: MapperMemory().written(), life: life, actions: actions)
     _ = try await store.createTrip(new, at: now)
+    await news.changed(trip)
     let problem = try await openChannel(of: trip, definition: definition)
     let document = TripDocument(
       record: try await record(of: trip), types: typesByName,
@@ -116,7 +117,9 @@ extension TripAPI {
       let actions = next.handle(event, at: clock.wall, rules: settings.rules)
       let change = LifeChange(of: trip, from: life, to: next, actions: actions)
       switch try await store.changeLife(of: trip, change, at: clock.wall) {
-      case .changed: return warning
+      case .changed:
+        await news.changed(trip)
+        return warning
       case .conflict(let current): life = current
       case .unknownTrip: throw ProblemError(.unknownTrip(trip.text))
       }

@@ -19,6 +19,7 @@ struct TripAPI: Sendable {
   }
 
   let store: TripStore
+  let news: LogNews
   let intake: TriggerIntake
   let channels: ChannelManager
   let settings: Settings
@@ -26,10 +27,11 @@ struct TripAPI: Sendable {
   let log: ServiceLog
 
   init(
-    store: TripStore, intake: TriggerIntake, channels: ChannelManager, settings: Settings,
-    clock: ServiceClock, log: ServiceLog
+    store: TripStore, news: LogNews, intake: TriggerIntake, channels: ChannelManager,
+    settings: Settings, clock: ServiceClock, log: ServiceLog
   ) {
     self.store = store
+    self.news = news
     self.intake = intake
     self.channels = channels
     self.settings = settings

@@ -11,7 +11,6 @@ struct ServiceParts: Sendable {
   let redis: RedisClient
   let ownRedis: PrivateRedisServer?
   let store: TripStore
-  let watcher: LogWatcher
   let clients: [APNsClient]
   let channels: ChannelManager
   let reconciler: ChannelReconciler
@@ -122,20 +121,22 @@ struct ServiceParts: Sendable {
     let gateways = try makeGateways(configuration, store: store, log: log, loop: loop)
     let channels = ChannelManager(
       store: store, gateways: gateways, clock: clock, log: log, loop: loop)
-    let watcher = LogWatcher(configuration: address, commands: redis, store: store)
+    let bell = LogBell(
+      subscriber: RedisSubscriber(configuration: address, loop: loop), store: store)
     let lanes = gateways.mapValues { gateway in
       AppLane(gateway: gateway, rate: configuration.appRate, clock: clock)
     }
     let types = Dictionary(uniqueKeysWithValues: configuration.activityTypes.map { ($0.name, $0) })
     let owner = Owner(
-      store: store, watcher: watcher, lanes: lanes, channels: channels,
+      store: store, bell: bell, lanes: lanes, channels: channels,
       settings: Owner.Settings(
         activityTypes: types, policy: configuration.policy, rules: configuration.rules),
       clock: clock, log: log, loop: loop)
     let leases = LeaseKeeper(
       node: configuration.node, leaseLife: configuration.leaseLife, store: store, owner: owner,
       log: log, loop: loop)
-    let intake = TriggerIntake(store: store, clock: clock, loop: loop)
+    let news = LogNews(owner: owner, store: store)
+    let intake = TriggerIntake(news: news, clock: clock, loop: loop)
     let subscriber = RedisSubscriber(configuration: address, loop: loop)
     let reader = StreamGroupReader(
       key: StreamDoor.key, group: StreamDoor.group, consumer: configuration.node,
@@ -148,11 +149,12 @@ struct ServiceParts: Sendable {
       apps: try configuration.apps.map { try $0.identity },
       rules: configuration.rules)
     let api = TripAPI(
-      store: store, intake: intake, channels: channels, settings: settings, clock: clock, log: log)
+      store: store, news: news, intake: intake, channels: channels, settings: settings,
+      clock: clock, log: log)
     // The first partitions are ours before the doors open, so that nothing waits for an owner.
     await leases.keep()
     return ServiceParts(
-      redis: redis, ownRedis: ownRedis, store: store, watcher: watcher,
+      redis: redis, ownRedis: ownRedis, store: store,
       clients: gateways.values.map(\.client), channels: channels,
       reconciler: ChannelReconciler(store: store, gateways: gateways, clock: clock, log: log),
       owner: owner, leases: leases,
@@ -226,7 +228,7 @@ struct ServiceParts: Sendable {
 
   func close() async {
     await closeDoors()
-    await watcher.close()
+    await owner.bell.close()
     for client in clients { await client.close() }
     await redis.close(atOnce: true)
     await ownRedis?.stop()

@@ -17,6 +17,8 @@ struct PartitionKeys: Sendable {
   let unpublished: String
   /// Sorted set: what is to happen, by unix milliseconds.
   let due: String
+  /// Channel: rung when something came into the log; see ``TripStore/ring(_:)``.
+  let bell: String
   private let tripPrefix: String
 
   init(_ partition: Partition) {
@@ -28,6 +30,7 @@ struct PartitionKeys: Sendable {
     trips = tag + "trips"
     unpublished = tag + "unpublished"
     due = tag + "due"
+    bell = tag + "bell"
     tripPrefix = tag + "trip:"
   }
 

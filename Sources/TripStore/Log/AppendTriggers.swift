@@ -11,17 +11,30 @@ package struct NewTrigger: Sendable {
   package var body: [UInt8]
   /// Set: take it in only if the trip is at this revision and nothing of it waits in the log.
   package var ifRevision: Revision?
+  /// What `body` says, for the entries that come back; not stored.
+  package var trigger: Trigger?
 
   package init(
-    trip: TripID, kind: LogEntry.Kind, id: TriggerID, body: [UInt8], ifRevision: Revision? = nil
+    trip: TripID, kind: LogEntry.Kind, id: TriggerID, body: [UInt8], ifRevision: Revision? = nil,
+    trigger: Trigger? = nil
   ) {
     precondition(kind.isTrigger, "\(kind) is news, which the store itself writes")
+    self.trigger = trigger
     self.trip = trip
     self.kind = kind
     self.id = id
     self.body = body
     self.ifRevision = ifRevision
   }
+}
+
+/// Entries that came into a partition's log in one step.
+package struct AppendedEntries: Sendable {
+  package let partition: Partition
+  /// The log's last entry before these; who has read up to there need not read these.
+  package let previous: LogID
+  /// At least one, in order, with nothing between them.
+  package let entries: [LogEntry]
 }
 
 /// What became of a trigger at the log.
@@ -39,55 +52,68 @@ package enum AppendOutcome: Sendable, Equatable {
 }
 
 extension TripStore {
-  /// Appends triggers of one partition, in order.
-  ///
-  /// Each is judged by itself. An ID enters the log once, however often it is sent: when the
-  /// outcome of a call is unknown, call again, and what was taken in comes back as `duplicate`.
-  ///
-  /// - Parameters:
-  ///   - triggers: all of trips in `partition`; some hundreds at most, so that the script stays short.
-  ///   - logLimit: entries that the log may hold.
-  /// - Returns: an outcome for each trigger.
+  /// Appends triggers of one partition, in order; see the other `append`.
   package func append(
     _ triggers: [NewTrigger], to partition: Partition, at now: UnixTime, logLimit: Int = 100_000
   ) async throws(StoreError) -> [AppendOutcome] {
-    guard !triggers.isEmpty else { return [] }
-    let command = appending(triggers, to: partition, at: now, logLimit: logLimit)
-    let reply = try await call(command)
-    return try reading { () throws(RedisError) in
-      try AppendOutcome.readAll(reply, count: triggers.count)
+    var outcomes: [AppendOutcome] = []
+    for outcome in await append(triggers, at: now, logLimit: logLimit) {
+      outcomes.append(try outcome.get())
     }
+    return outcomes
   }
 
   /// Appends triggers of any trips, as an ingest gets them: by partition, all in one go.
   ///
-  /// Triggers of one partition keep their order. Each has an answer of its own, in the order in
-  /// which they were given.
+  /// Triggers of one partition keep their order. Each is judged by itself, and has an answer of its
+  /// own. An ID enters the log once, however often it is sent: when the outcome of a call is
+  /// unknown, call again, and what was taken in comes back as `duplicate`.
+  ///
+  /// - Parameters:
+  ///   - logLimit: entries that each log may hold.
+  ///   - onAppended: is given what came into the logs, of each partition in the order in which it
+  ///     did, before this returns.
+  /// - Returns: an outcome for each trigger.
   package func append(
-    _ triggers: [NewTrigger], at now: UnixTime, logLimit: Int = 100_000
+    _ triggers: [NewTrigger], at now: UnixTime, logLimit: Int = 100_000,
+    onAppended: (AppendedEntries) -> Void = { _ in }
   ) async -> [Result<AppendOutcome, StoreError>] {
-    var places = Dictionary(grouping: triggers.indices) { partition(of: triggers[$0].trip) }
+    let groups = grouped(triggers)
     var batch = RedisBatch()
-    var groups: [[Int]] = []
-    for partition in places.keys.sorted() {
-      var rest = (places.removeValue(forKey: partition) ?? [])[...]
-      while !rest.isEmpty {
-        let group = Array(rest.prefix(Self.mostTriggersAtOnce))
-        rest = rest.dropFirst(group.count)
-        let chosen = group.map { triggers[$0] }
-        batch.append(appending(chosen, to: partition, at: now, logLimit: logLimit))
-        groups.append(group)
-      }
+    for group in groups {
+      batch.append(appending(group.triggers, to: group.partition, at: now, logLimit: logLimit))
     }
     let replies = await callAll(batch) { (index, reply) throws(RedisError) in
-      try AppendOutcome.readAll(reply, count: groups[index].count)
+      try AppendReply(reply, count: groups[index].triggers.count)
     }
     var outcomes = [Result<AppendOutcome, StoreError>](
       repeating: .success(.unknownTrip), count: triggers.count)
     for (group, reply) in zip(groups, replies) {
-      for (offset, index) in group.enumerated() { outcomes[index] = reply.map { $0[offset] } }
+      for (offset, place) in group.places.enumerated() {
+        outcomes[place] = reply.map { $0.outcomes[offset] }
+      }
+      if case .success(let reply) = reply, let appended = group.appended(reply, at: now) {
+        onAppended(appended)
+      }
     }
     return outcomes
+  }
+
+  private func grouped(_ triggers: [NewTrigger]) -> [AppendGroup] {
+    var groups: [AppendGroup] = []
+    var open: [Partition: Int] = [:]
+    for (place, trigger) in triggers.enumerated() {
+      let partition = partition(of: trigger.trip)
+      if let index = open[partition], groups[index].places.count < Self.mostTriggersAtOnce {
+        groups[index].places.append(place)
+        groups[index].triggers.append(trigger)
+      } else {
+        open[partition] = groups.count
+        groups.append(
+          AppendGroup(partition: partition, places: [place], triggers: [trigger]))
+      }
+    }
+    return groups
   }
 
   /// So many triggers keep a script to a few milliseconds, in which Redis does nothing else.
@@ -133,8 +159,10 @@ extension TripStore {
       -- ARGV 1 time of acceptance (ms), 2 life of a seen set (ms), 3 entries that the log may hold,
       --      4 number of triggers; then, for each: where in KEYS its trip's hash stands, trip ID,
       --      kind, trigger ID, body, revision that the trip must have or ''
-      -- Answers, for each trigger: its log ID, or 0 duplicate, -1 unknown trip, -2 ended,
-      --      -3 log full, or {revision}: the trip is at another one
+      -- Answers the ID of the last log entry before these; then, for each trigger: its log ID,
+      --      or 0 duplicate, -1 unknown trip, -2 ended, -3 log full, or {revision}: the trip is
+      --      at another one
+      local previous = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
       local cursor
       local room = tonumber(ARGV[3]) - redis.call('XLEN', KEYS[1])
 
@@ -161,7 +189,7 @@ extension TripStore {
         return trip
       end
 
-      local answers = {}
+      local answers = { previous and previous[1] or '0-0' }
       for i = 1, tonumber(ARGV[4]) do
         local base = 4 + (i - 1) * 6
         local place = tonumber(ARGV[base + 1])
@@ -176,13 +204,13 @@ extension TripStore {
         end
         if refusal then
           local known = trip.exists and redis.call('SISMEMBER', KEYS[place + 1], id) == 1
-          answers[i] = known and 0 or refusal
+          answers[i + 1] = known and 0 or refusal
         elseif redis.call('SADD', KEYS[place + 1], id) == 0 then
-          answers[i] = 0
+          answers[i + 1] = 0
         else
           local log_id = redis.call('XADD', KEYS[1], '*', 't', ARGV[base + 2], 'k', kind,
             'i', id, 'b', ARGV[base + 5], 'a', ARGV[1])
-          answers[i], trip.last, trip.waiting = log_id, log_id, true
+          answers[i + 1], trip.last, trip.waiting = log_id, log_id, true
           room = room - 1
           if kind == 'end' then
             trip.ended = true
@@ -201,18 +229,48 @@ extension TripStore {
     isSafeToRepeat: true)
 }
 
-extension AppendOutcome {
-  fileprivate static func readAll(
-    _ reply: RESPValue, count: Int
-  ) throws(RedisError) -> [AppendOutcome] {
+/// Triggers of one partition that go in one script.
+private struct AppendGroup {
+  let partition: Partition
+  /// Where they stand among all that were given.
+  var places: [Int]
+  var triggers: [NewTrigger]
+
+  /// What of them came into the log; nil when nothing did.
+  func appended(_ reply: AppendReply, at now: UnixTime) -> AppendedEntries? {
+    var entries: [LogEntry] = []
+    entries.reserveCapacity(triggers.count)
+    let acceptedAt = UnixTime(milliseconds: now.milliseconds)
+    for (trigger, outcome) in zip(triggers, reply.outcomes) {
+      guard case .accepted(let logID) = outcome else { continue }
+      entries.append(
+        LogEntry(
+          logID: logID, trip: trigger.trip, kind: trigger.kind, id: trigger.id.text,
+          body: trigger.body, acceptedAt: acceptedAt, trigger: trigger.trigger))
+    }
+    guard !entries.isEmpty else { return nil }
+    return AppendedEntries(partition: partition, previous: reply.previous, entries: entries)
+  }
+}
+
+private struct AppendReply {
+  let previous: LogID
+  let outcomes: [AppendOutcome]
+
+  init(_ reply: RESPValue, count: Int) throws(RedisError) {
     let answers = try reply.arrayValue()
-    guard answers.count == count else { throw reply.unexpected("an array of \(count)") }
+    guard answers.count == count + 1, let previous = LogID(try answers[0].stringValue()) else {
+      throw reply.unexpected("a log ID and \(count) outcomes")
+    }
+    self.previous = previous
     var outcomes: [AppendOutcome] = []
     outcomes.reserveCapacity(count)
-    for answer in answers { outcomes.append(try read(answer)) }
-    return outcomes
+    for answer in answers.dropFirst() { outcomes.append(try AppendOutcome.read(answer)) }
+    self.outcomes = outcomes
   }
+}
 
+extension AppendOutcome {
   fileprivate static func read(_ value: RESPValue) throws(RedisError) -> AppendOutcome {
     switch value {
     case .integer(0): return .duplicate

@@ -33,9 +33,12 @@ package struct LogEntry: Sendable, Equatable {
   package let body: [UInt8]
   /// When the service took it in.
   package let acceptedAt: UnixTime
+  /// The trigger that `body` says, where it is known already: at the node that appended it.
+  package let trigger: Trigger?
 
   package init(
-    logID: LogID, trip: TripID, kind: Kind, id: String, body: [UInt8], acceptedAt: UnixTime
+    logID: LogID, trip: TripID, kind: Kind, id: String, body: [UInt8], acceptedAt: UnixTime,
+    trigger: Trigger? = nil
   ) {
     self.logID = logID
     self.trip = trip
@@ -43,6 +46,7 @@ package struct LogEntry: Sendable, Equatable {
     self.id = id
     self.body = body
     self.acceptedAt = acceptedAt
+    self.trigger = trigger
   }
 }
 
