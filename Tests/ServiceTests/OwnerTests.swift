@@ -33,6 +33,47 @@ import TripStore
     }
   }
 
+  @Test func `shares trips with another node, hears what came in there, and takes over`()
+    async throws
+  {
+    func node(_ name: String) -> (inout ServiceConfiguration) -> Void {
+      {
+        $0.node = name
+        $0.leaseLife = .seconds(1)
+      }
+    }
+    try await World.with { world in
+      var trips: [TestCaller.Trip] = []
+      var notes: Int64 = 0
+      try await world.withService(node("one")) { first, _ in
+        for _ in 0..<8 { trips.append(try await first.createTrip()) }
+        try await world.withService(node("two")) { second, other in
+          // All notes come in at one node; the other's owner is told of its own.
+          try await world.waitUntil("both nodes have trips") {
+            notes += 1
+            for trip in trips {
+              _ = try await first.call(
+                "POST", "/v1/trips/\(trip.id)/notes", #"{"id":"a\#(notes)"}"#)
+            }
+            return await other.counts().tripsInMemory > 0
+          }
+          for trip in trips { try await world.waitForBroadcast(on: trip.channelID, notes: notes) }
+          notes += 1
+          for trip in trips {
+            _ = try await second.call("POST", "/v1/trips/\(trip.id)/notes", #"{"id":"b"}"#)
+          }
+          for trip in trips { try await world.waitForBroadcast(on: trip.channelID, notes: notes) }
+        }
+        // The second node has stopped, and the first owns all again.
+        for trip in trips {
+          _ = try await first.call("POST", "/v1/trips/\(trip.id)/notes", #"{"id":"c"}"#)
+        }
+        notes += 1
+        for trip in trips { try await world.waitForBroadcast(on: trip.channelID, notes: notes) }
+      }
+    }
+  }
+
   @Test func `keeps no trip in memory that has yet to start or has ended`() async throws {
     try await World.with { world in
       try await world.withService { caller, service in
