@@ -63,13 +63,16 @@ extension RedisConnection {
   private func keepMessagesAlive(_ silence: Duration) {
     // While we do not read, the server's silence is our own doing.
     if isReadingPaused { return }
-    if silence >= configuration.keepAlive * 2 {
+    if askedForLifeAt > lastReceived {
+      // The timer comes every keep-alive, or later on a busy machine: only a question that had
+      // that long, and no answer, says that nobody is there.
       end(
         RedisFailure(
           .lost,
           "Redis at \(configuration.address) gave no sign of life for \(Int(silence.inSeconds)) s.")
       )
     } else if silence >= configuration.keepAlive {
+      askedForLifeAt = loop.now
       post(RedisCommand("PING"))
     }
   }

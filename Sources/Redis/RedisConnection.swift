@@ -46,6 +46,8 @@ package actor RedisConnection: StreamHandler {
   var pending = FIFO<Pending>()
   var queued = FIFO<Submission>()
   var lastReceived: Moment
+  /// When a connection with messages was last asked for a sign of life.
+  var askedForLifeAt = Moment.distantPast
   var deadlineTimer: LoopTimer?
   var deadlineTimerMoment = Moment.distantFuture
   var keepAliveTimer: LoopTimer?
