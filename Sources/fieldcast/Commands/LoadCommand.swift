@@ -69,7 +69,8 @@ package enum LoadCommand: Command {
     options: [
       trips.spec, phones.spec, rate.spec, duration.spec, ramp.spec, arrivals.spec, trace.spec,
       doors.spec, churn.spec, seed.spec, connections.spec, patience.spec,
-      ServiceOptions.budget.spec, ServiceOptions.burst.spec, service.spec,
+      ServiceOptions.budget.spec, ServiceOptions.burst.spec, ServiceOptions.appRate.spec,
+      service.spec,
       ServiceOptions.redis.spec, ServiceOptions.redisTrust.spec, simulator.spec, pid.spec,
       json.spec, quiet.spec,
     ],
@@ -229,6 +230,7 @@ package enum LoadCommand: Command {
   private static func stageSettings(_ arguments: ParsedArguments) -> LoadStage.Settings {
     var settings = LoadStage.Settings()
     settings.serve += ["--budget", "\(arguments[ServiceOptions.budget])"]
+    settings.serve += ["--app-rate", "\(arguments[ServiceOptions.appRate])"]
     if let burst = arguments[ServiceOptions.burst] { settings.serve += ["--burst", "\(burst)"] }
     return settings
   }

@@ -65,6 +65,13 @@ enum ServiceOptions {
     "burst", in: 2...600, unit: "broadcasts", environment: "FIELDCAST_BURST",
     help: "How many of them may come at once after a quiet time. Without it, a sixth of the budget."
   )
+  static let appRate = Option<Double>.number(
+    "app-rate", in: 1...10_000, unit: "requests a second", default: 100,
+    environment: "FIELDCAST_APP_RATE",
+    help: """
+      How many broadcasts all channels of the app may make together at first. APNs publishes no \
+      limit: the rate falls with its 429s, and rises slowly without.
+      """)
   static let channelGrace = Option<Double>.number(
     "channel-grace", in: 0...86_400, unit: "s", default: 900,
     environment: "FIELDCAST_CHANNEL_GRACE",
@@ -86,7 +93,7 @@ enum ServiceOptions {
     listen.spec, redis.spec, redisTrust.spec, data.spec, bundleID.spec, environment.spec,
     teamID.spec, keyID.spec, keyFile.spec, push.spec, management.spec, trust.spec, proxy.spec,
     node.spec,
-    budget.spec, burst.spec, channelGrace.spec, lease.spec, grace.spec, clock.spec,
+    budget.spec, burst.spec, appRate.spec, channelGrace.spec, lease.spec, grace.spec, clock.spec,
   ]
 
   // MARK: Reading
@@ -103,6 +110,8 @@ enum ServiceOptions {
     configuration.listen = try endpoint(arguments[listen], of: listen.spec)
     configuration.policy.budgetPerHour = arguments[budget]
     configuration.policy.burst = arguments[burst]
+    configuration.appRate.start = arguments[appRate]
+    configuration.appRate.ceiling = max(configuration.appRate.ceiling, arguments[appRate])
     configuration.rules.channelGrace = .nanoseconds(Int64(arguments[channelGrace] * 1e9))
     configuration.leaseLife = .nanoseconds(Int64(arguments[lease] * 1e9))
     configuration.grace = .nanoseconds(Int64(arguments[grace] * 1e9))
