@@ -212,6 +212,9 @@ struct TestCaller: Sendable {
     self.redis = redis
   }
 
+  /// Where the service is.
+  var endpoint: Endpoint { rest.endpoint }
+
   func close() async { await rest.close() }
 
   struct Answer: Sendable {

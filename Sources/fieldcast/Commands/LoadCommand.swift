@@ -55,6 +55,8 @@ package enum LoadCommand: Command {
     "pid", in: 1...Int(Int32.max), unit: "",
     help: "Process ID of the running service, if it is on this machine: its CPU and memory.")
   static let json = Option<Bool>.flag("json", help: "Writes the report as a JSON object.")
+  static let html = Option<String?>.text(
+    "html", "FILE", help: "Also writes the report as one HTML page with plots, without scripts.")
   static let quiet = Option<Bool>.flag("quiet", help: "Shows no progress.")
 
   package static let help = CommandHelp(
@@ -72,15 +74,17 @@ package enum LoadCommand: Command {
       ServiceOptions.budget.spec, ServiceOptions.burst.spec, ServiceOptions.appRate.spec,
       service.spec,
       ServiceOptions.redis.spec, ServiceOptions.redisTrust.spec, simulator.spec, pid.spec,
-      json.spec, quiet.spec,
+      json.spec, html.spec, quiet.spec,
     ],
     examples: [
-      "fieldcast load --trips 100 --rate 50 --duration 60",
+      "fieldcast load --trips 100 --rate 50 --duration 60 --html report.html",
       "fieldcast load --trips 1 --phones 30156 --rate 0.2 --doors rest",
       "fieldcast load --service 127.0.0.1:8080 --redis redis://127.0.0.1:6379 "
         + "--simulator 127.0.0.1:8090 --json",
     ],
-    statuses: [.checkFailed, .badInput, .noInput, .unavailable, .configuration])
+    statuses: [
+      .checkFailed, .badInput, .noInput, .unavailable, .cannotCreate, .configuration,
+    ])
 
   package static func run(_ arguments: ParsedArguments) async throws -> ExitStatus {
     let settings = try settings(from: arguments)
@@ -146,6 +150,7 @@ package enum LoadCommand: Command {
     } else {
       Terminal.output.write(report.text(coloured: Terminal.output.style.isColoured))
     }
+    if let path = arguments[html] { try OutputFile.write(report.html(), to: path) }
     return report.isGood ? .success : .checkFailed
   }
 

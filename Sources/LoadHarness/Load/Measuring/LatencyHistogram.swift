@@ -70,6 +70,9 @@ package struct LatencyHistogram: Sendable, Equatable {
     return points
   }
 
+  /// How many buckets values up to this one need.
+  static func buckets(upTo value: Int) -> Int { index(of: value) + 1 }
+
   private static func index(of value: Int) -> Int {
     guard value >= 2 * half else { return value }
     let shift = Int.bitWidth - 1 - value.leadingZeroBitCount - halfBits

@@ -36,6 +36,7 @@ package struct StageSampler: Sendable {
     private var dropped = 0
 
     var count: Int { dropped + committedAt.count }
+    var remembered: Int { committedAt.count }
 
     mutating func append() -> Int {
       committedAt.append(nil)
@@ -82,6 +83,9 @@ package struct StageSampler: Sendable {
 
   /// Trips whose publisher's waits are not known.
   package var tripsLost: Int { broken.count }
+
+  /// How many notes of a trip are in memory.
+  func remembered(_ trip: Int) -> Int { trips[trip]?.remembered ?? 0 }
 
   /// Partitions of which entries wait to be seen committed.
   package var waitingPartitions: [Int] { Array(uncommitted.keys) }

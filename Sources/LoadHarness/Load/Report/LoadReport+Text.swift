@@ -136,10 +136,10 @@ extension LoadReport {
     }
     if let trip = memory?.bytesPerTrip, let after = memory?.bytesPerTripAfterLoad {
       lines.append(
-        line("memory per trip", "\(Self.bytes(trip)), after the load \(Self.bytes(after))"))
+        line("memory per trip", "\(Self.growth(trip)), after the load \(Self.growth(after))"))
     }
     if let member = memory?.bytesPerMember {
-      lines.append(line("memory per member", Self.bytes(member)))
+      lines.append(line("memory per member", Self.growth(member)))
     }
     return lines
   }
@@ -196,6 +196,11 @@ extension LoadReport {
       return Text.fixed(bytes / 1_048_576, decimals: size < 104_857_600 ? 1 : 0) + " MB"
     default: return Text.fixed(bytes / 1_073_741_824, decimals: 2) + " GB"
     }
+  }
+
+  /// How much something took of memory; less than none is the allocator's noise.
+  package static func growth(_ bytes: Double) -> String {
+    bytes < 0.5 ? "none seen" : Self.bytes(bytes)
   }
 
   /// A number without needless decimals.
