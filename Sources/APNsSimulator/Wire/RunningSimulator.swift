@@ -118,6 +118,9 @@ package actor RunningSimulator {
     records.values.sorted { $0.number < $1.number }
   }
 
+  /// Connections that have not ended, stalled ones among them.
+  package var openConnections: Int { connections.count }
+
   /// Ends every connection at once, as a network does that went away.
   package func cutConnections() {
     for connection in connections.values { connection.http?.abort() }
