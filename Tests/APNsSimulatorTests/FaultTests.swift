@@ -106,6 +106,21 @@ import Transport
     }
   }
 
+  @Test func `deny for good what they denied`() async throws {
+    try await LiveWorld.with(
+      faulty {
+        $0.gentleGoAwayShare = 0.2
+        $0.goAwayShare = 0.1
+        $0.goAwayStreamsBack = 40
+        $0.latencyHigh = .milliseconds(60)
+      }
+    ) { world in
+      let (names, accepted) = try await outcomes(200, world)
+      #expect(names["not sent", default: 0] > 0)
+      #expect(names["200"] == accepted)
+    }
+  }
+
   @Test func `reset the connection under everything`() async throws {
     try await LiveWorld.with(faulty { $0.droppedShare = 1 }) { world in
       let (names, accepted) = try await outcomes(20, world)

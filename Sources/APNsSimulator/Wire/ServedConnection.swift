@@ -54,9 +54,12 @@ final class ServedConnection: @unchecked Sendable, HTTP2ServerDelegate {
   }
 
   /// Says GOAWAY with a reason in its debug data, as Apple does.
-  func goAway(_ reason: String, lastStream: Int32?) {
-    let last = lastStream ?? newestStream
-    self.lastStream = last
+  ///
+  /// - Parameter wanted: the last stream that is processed; nil for the newest one. It never rises:
+  ///   what was denied once stays so.
+  func goAway(_ reason: String, lastStream wanted: Int32?) {
+    let last = min(wanted ?? newestStream, lastStream ?? .max)
+    lastStream = last
     http?.goAway(
       lastStreamID: last, errorCode: HTTP2ErrorCode.noError,
       debugData: Array("{\"reason\":\"\(reason)\"}".utf8))

@@ -12,8 +12,8 @@ struct SoakSettings: Sendable {
   var faults: String
   /// How many callers there are at once.
   var callers = 40
-  /// How much faster than the machine's the clock of tokens runs: an hour is 6 s.
-  var speed = 600.0
+  /// How much faster than the machine's the clock of tokens runs: an hour is 12 s.
+  var speed = 300.0
   /// How late a result may come behind its deadline, on a machine that has other things to do.
   var patience: Duration = .seconds(10)
 
@@ -21,7 +21,7 @@ struct SoakSettings: Sendable {
   static let storm =
     "latency=0ms..40ms,429=2%x20,500=0.5%,503=1%x5,expired=0.02%,refuse=1%,drop=0.02%,reset=0.5%,"
     + "silence=0.1%,half=0.1%,garble=0.5%,goaway=0.1%x30,goaway-gently=0.1%,stall=0.04%x2s,"
-    + "windows=10%,skew=90s"
+    + "windows=10%,skew=90s,token-expiry=25m"
 
   /// One soak for each seed: `FIELDCAST_SOAK_SEEDS=1,2,3`, each of `FIELDCAST_SOAK_REQUESTS`.
   static let all: [SoakSettings] = {
