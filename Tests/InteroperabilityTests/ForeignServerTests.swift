@@ -54,15 +54,16 @@ struct `The engine and nghttpd` {
   }
 
   @Test func `notice a server that hangs, and go on when it does`() async throws {
-    try await with(streams: 100) { server in
+    try await with(streams: 100, engine: SoakSettings.impatientEngine) { server in
       let before = try await ForeignLoad(singles: 30, batches: []).run(server.client)
       #expect(before.acceptedCount == 30)
       server.signal(SIGSTOP)
       var load = ForeignLoad(singles: 60, batches: [50])
-      load.deadline = .seconds(2)
+      load.deadline = .seconds(3)
       let stopped = try await load.run(server.client)
       #expect(stopped.count == load.count)
       #expect(stopped.acceptedCount == 0, "\(stopped.summary)")
+      #expect(stopped.values.contains(.unknown("connectionLost")))
       server.signal(SIGCONT)
       let after = try await ForeignLoad(singles: 60, batches: [50]).run(server.client)
       #expect(after.acceptedCount == 110, "\(after.summary)")
@@ -71,10 +72,11 @@ struct `The engine and nghttpd` {
   }
 
   private func with(
-    streams: Int, _ body: (inout ForeignServer) async throws -> Void
+    streams: Int, engine: APNsClientConfiguration = APNsClientConfiguration(),
+    _ body: (inout ForeignServer) async throws -> Void
   ) async throws {
     try await ForeignServer.with(
-      Installed.nghttpd,
+      Installed.nghttpd, engine: engine,
       arguments: { folder, port in
         [
           "--verbose", "--address=127.0.0.1", "--max-concurrent-streams=\(streams)",

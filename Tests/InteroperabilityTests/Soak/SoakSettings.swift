@@ -35,7 +35,7 @@ struct SoakSettings: Sendable {
   }()
 
   /// An engine that notices trouble within a second or two.
-  var engine: APNsClientConfiguration {
+  static var impatientEngine: APNsClientConfiguration {
     var configuration = APNsClientConfiguration()
     for path in [
       \APNsClientConfiguration.pushes, \APNsClientConfiguration.broadcasts,

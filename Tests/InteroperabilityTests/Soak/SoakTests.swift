@@ -111,7 +111,7 @@ struct SoakWorld {
         push: host(access.pushPort), management: host(access.managementPort),
         trust: .pem(access.trustPEM)),
       credentials: .token(ProviderCredentials(key: key, clock: clock)), clock: clock,
-      configuration: settings.engine, loop: loop)
+      configuration: SoakSettings.impatientEngine, loop: loop)
     return (client, app)
   }
 

@@ -22,17 +22,21 @@ struct ForeignServer {
 
   /// Runs a test against a server that is stopped afterwards.
   ///
-  /// - Parameter arguments: of the program; may write files that they name into the folder, where
-  ///   the certificate and its key are `cert.pem` and `key.pem`.
+  /// - Parameters:
+  ///   - engine: how its client behaves; by default as in production.
+  ///   - arguments: of the program; may write files that they name into the folder, where
+  ///     the certificate and its key are `cert.pem` and `key.pem`.
   static func with(
-    _ program: String?, arguments: @escaping @Sendable (Folder, Int) throws -> [String],
+    _ program: String?, engine: APNsClientConfiguration = APNsClientConfiguration(),
+    arguments: @escaping @Sendable (Folder, Int) throws -> [String],
     _ body: (inout ForeignServer) async throws -> Void
   ) async throws {
     let loop = try EventLoop(name: "engine")
     defer { loop.stop() }
     let folder = try Folder()
     defer { folder.remove() }
-    var server = try await ForeignServer(try #require(program), arguments, folder, loop)
+    var server = try await ForeignServer(
+      try #require(program), arguments, engine, folder, loop)
     do {
       try await body(&server)
     } catch {
@@ -44,7 +48,7 @@ struct ForeignServer {
 
   private init(
     _ program: String, _ arguments: @escaping @Sendable (Folder, Int) throws -> [String],
-    _ folder: Folder, _ loop: EventLoop
+    _ engine: APNsClientConfiguration, _ folder: Folder, _ loop: EventLoop
   ) async throws {
     let listener = try await StreamListener.bind(.tcp(host: "127.0.0.1", port: 0), on: loop) {
       $0.abort()
@@ -52,7 +56,7 @@ struct ForeignServer {
     port = listener.port
     listener.close()
     let trust = try Self.writeCertificate(into: folder)
-    client = try Self.client(port, trust, loop)
+    client = try Self.client(port, trust, engine, loop)
     process = try await Subprocess.start(
       program, arguments: try arguments(folder, port), outputPath: folder.path(Self.output),
       on: loop)
@@ -74,7 +78,7 @@ struct ForeignServer {
   }
 
   private static func client(
-    _ port: Int, _ trust: [UInt8], _ loop: EventLoop
+    _ port: Int, _ trust: [UInt8], _ configuration: APNsClientConfiguration, _ loop: EventLoop
   ) throws -> APNsClient {
     let host = APNsHost(
       name: "localhost", port: port, endpoint: .tcp(host: "127.0.0.1", port: port))
@@ -84,7 +88,7 @@ struct ForeignServer {
       app: APNsApp(bundleID: try BundleID("com.example.trains"), environment: .development),
       hosts: APNsHosts(push: host, management: host, trust: .pem(trust)),
       credentials: .token(ProviderCredentials(key: key, clock: clock)), clock: clock,
-      configuration: SoakSettings(seed: 1, requests: 0, faults: "").engine, loop: loop)
+      configuration: configuration, loop: loop)
   }
 
   private func waitUntilUp() async throws {
