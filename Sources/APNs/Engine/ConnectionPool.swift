@@ -102,7 +102,7 @@ actor ConnectionPool {
   private var upkeepTimer: LoopTimer?
   private var waiters = WaitQueue<Waiter>()
   var isClosed = false
-  private var random = SystemRandomNumberGenerator()
+  private var random = SystemRandom()
   private var counters = ConnectionPoolStatus()
 
   /// - Parameter tls: nil speaks plain HTTP/2, which only tests do.
