@@ -226,7 +226,9 @@ extension LoadReport {
       if let bytes = memory.bytesPerTripAfterLoad {
         costs.append(["after the load, a trip", Self.growth(bytes)])
       }
-      if let bytes = memory.bytesPerMember { costs.append(["memory a member", Self.growth(bytes)]) }
+      if let bytes = memory.bytesPerMember {
+        costs.append(["memory a member", Self.growth(bytes)])
+      }
     }
     if joinSeconds > 0, let members = memory?.members, members > 0 {
       costs.append([
@@ -250,7 +252,8 @@ extension LoadReport {
       lines.append("\(Text.count(missedBroadcasts, "broadcast")) went unseen.")
     }
     lines += convergence.wrong.map {
-      "Trip \($0.trip): \(Text.count($0.phones, "phone")) with \($0.shown), expected \($0.expected)."
+      "Trip \($0.trip): \(Text.count($0.phones, "phone")) with \($0.shown), "
+        + "expected \($0.expected)."
     }
     guard !lines.isEmpty else { return "" }
     let items = lines.map { "<li>\(HTMLText.escaped($0))</li>" }.joined(separator: "\n")
