@@ -138,9 +138,11 @@ struct ServiceParts: Sendable {
     let news = LogNews(owner: owner, store: store)
     let intake = TriggerIntake(news: news, clock: clock, loop: loop)
     let subscriber = RedisSubscriber(configuration: address, loop: loop)
+    // A door that is behind takes more at once: over 256 partitions, a few hundred entries are one
+    // script call each, and eight of a partition cost Redis little more than one.
     let reader = StreamGroupReader(
       key: StreamDoor.key, group: StreamDoor.group, consumer: configuration.node,
-      configuration: address, commands: redis)
+      configuration: address, commands: redis, count: 2_048)
     func door(_ name: String) -> BackDoor {
       BackDoor(name: name, intake: intake, store: store, clock: clock, loop: loop, log: log)
     }

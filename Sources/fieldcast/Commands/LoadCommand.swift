@@ -20,10 +20,10 @@ package enum LoadCommand: Command {
     "ramp", in: 0...86_400, unit: "s", default: 0,
     help: "Within the duration: the rate rises evenly over so long.")
   static let arrivals = Option<String>.choice(
-    "arrivals", among: ["poisson", "bursty", "trace"], default: "poisson",
+    "arrivals", among: ["poisson", "even", "bursty", "trace"], default: "poisson",
     help: """
-      How captures of a trip follow each other: without memory, in bouts of a dozen, or as a day \
-      in the field at the pace that gives the rate.
+      How captures of a trip follow each other: without memory, at a regular pace, in bouts of a \
+      dozen, or as a day in the field at the pace that gives the rate.
       """)
   static let trace = Option<String?>.text(
     "trace", "FILE",
@@ -171,6 +171,7 @@ package enum LoadCommand: Command {
     settings.patienceSeconds = arguments[patience]
     settings.doors = try readDoors(arguments[doors])
     switch arguments[arrivals] {
+    case "even": settings.shape = .even
     case "bursty": settings.shape = .bursty
     case "trace":
       let folder = arguments.environment["FIELDCAST_TRACES"].flatMap { $0.isEmpty ? nil : $0 }

@@ -11,7 +11,7 @@ import Testing
     })
 
   private static let shapes: [(name: String, shape: CaptureSchedule.Shape)] = [
-    ("poisson", .poisson), ("bursty", .bursty), ("trace", .trace(day)),
+    ("poisson", .poisson), ("even", .even), ("bursty", .bursty), ("trace", .trace(day)),
   ]
 
   private func all(
@@ -74,6 +74,7 @@ import Testing
       return square.squareRoot() / mean
     }
     #expect(abs(variation(.poisson) - 1) < 0.1)
+    #expect(variation(.even) < 1e-6)
     #expect(variation(.bursty) > 1.3)
     #expect(variation(.trace(Self.day)) > 1.1)
   }

@@ -111,7 +111,7 @@ package struct LoadRun: Sendable {
   /// The first trip comes alone: what a service sets up once is no cost of the others.
   private func setUp(_ crew: TripCrew, _ outcome: inout Outcome) async throws -> [TripCrew.Trip] {
     var trips = try await crew.create(0..<1)
-    try await crew.join(trips, from: 0)
+    try await join(trips, from: 0, crew, &outcome)
     try await waitForCards(1)
     outcome.usageAtStart = await watch.measureProcesses()
     let begin = MonotonicClock.now()
@@ -119,12 +119,18 @@ package struct LoadRun: Sendable {
     outcome.createSeconds = (MonotonicClock.now() - begin).inSeconds
     try await waitForCards(settings.trips)
     outcome.usageWithTrips = await watch.measureProcesses()
-    let joining = MonotonicClock.now()
-    try await crew.join(others, from: 1)
-    outcome.joinSeconds = (MonotonicClock.now() - joining).inSeconds
+    try await join(others, from: 1, crew, &outcome)
     outcome.usageWithMembers = await watch.measureProcesses()
     trips += others
     return trips
+  }
+
+  private func join(
+    _ trips: [TripCrew.Trip], from first: Int, _ crew: TripCrew, _ outcome: inout Outcome
+  ) async throws {
+    let begin = MonotonicClock.now()
+    try await crew.join(trips, from: first)
+    outcome.joinSeconds += (MonotonicClock.now() - begin).inSeconds
   }
 
   /// Waits until APNs has accepted so many trips' first cards.

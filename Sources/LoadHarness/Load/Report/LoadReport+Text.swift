@@ -10,7 +10,7 @@ extension LoadReport {
 
   private func head(_ ink: Ink) -> [String] {
     var first = "\(Text.count(conditions.trips, "trip")), "
-    first += "\(Text.grouped(conditions.trips * conditions.phonesPerTrip)) members, "
+    first += "\(Text.grouped(members)) members, "
     first += "\(Self.number(conditions.capturesPerSecond)) captures a second"
     var second = "\(conditions.shape), by \(conditions.doors.joined(separator: ", ")), "
     second += Text.span(seconds: conditions.seconds)
@@ -102,12 +102,12 @@ extension LoadReport {
       line(
         "members reached",
         "\(Text.grouped(phonesReached)), \(Text.grouped(Int(rate.rounded()))) a second"))
-    if joinSeconds > 0, let memory, memory.members > 0 {
+    if let joinsPerSecond {
       lines.append(
         line(
           "joined",
-          "\(Text.grouped(memory.members)) members in \(Self.number(joinSeconds)) s, "
-            + "\(Text.grouped(Int(Double(memory.members) / joinSeconds))) a second"))
+          "\(Text.grouped(members)) members in \(Self.number(joinSeconds)) s, "
+            + "\(Text.grouped(joinsPerSecond)) a second"))
     }
     if joins + leaves > 0 {
       lines.append(line("churn", "\(joins) joins, \(leaves) leaves, \(churnFailures) failed"))

@@ -136,6 +136,13 @@ package struct LoadReport: Sendable {
 
   package init() {}
 
+  package var members: Int { conditions.trips * conditions.phonesPerTrip }
+
+  /// While it was set up, by REST one by one.
+  package var joinsPerSecond: Int? {
+    joinSeconds > 0 && members > 0 ? Int(Double(members) / joinSeconds) : nil
+  }
+
   package var broadcastCount: Int { broadcasts.values.reduce(0, +) }
   package var handedOver: Int { doors.reduce(0) { $0 + $1.handedOver } }
   package var failed: Int { doors.reduce(0) { $0 + $1.failed } }

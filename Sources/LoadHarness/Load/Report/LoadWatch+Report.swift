@@ -42,6 +42,7 @@ extension LoadWatch {
     conditions.shape =
       switch settings.shape {
       case .poisson: "poisson"
+      case .even: "even"
       case .bursty: "bursty"
       case .trace(let trace): trace.name
       }

@@ -13,6 +13,8 @@ package struct CaptureSchedule: Sendable {
   package enum Shape: Sendable {
     /// Without memory, each for itself.
     case poisson
+    /// At a regular pace, each trip from a moment of its own.
+    case even
     /// In bouts of a dozen, seconds apart, as people stop at a find.
     case bursty
     /// As a recorded or invented day, over and over, each trip from another point of it; made
@@ -45,6 +47,11 @@ package struct CaptureSchedule: Sendable {
     let random = LoadRandom(seed: seed)
     switch shape {
     case .poisson: source = .poisson(PoissonSource(trips: trips, rate: rate, random: random))
+    case .even:
+      // A day of one capture, over and over.
+      let beat = CaptureTrace.Capture(offsetSeconds: 0, observer: "o1", place: "Place 1")
+      let trace = CaptureTrace(name: "even", captures: [beat])
+      source = .trace(TraceSource(trace, trips: trips, rate: rate, random: random))
     case .bursty: source = .bursty(BurstySource(trips: trips, rate: rate, random: random))
     case .trace(let trace):
       precondition(!trace.captures.isEmpty, "a trace to play has captures")

@@ -45,7 +45,7 @@ extension LoadReport {
 
   private var headline: String {
     "\(Text.count(conditions.trips, "trip")), "
-      + "\(Text.grouped(conditions.trips * conditions.phonesPerTrip)) members, "
+      + "\(Text.grouped(members)) members, "
       + "\(Self.number(conditions.capturesPerSecond)) captures a second"
   }
 
@@ -230,10 +230,8 @@ extension LoadReport {
         costs.append(["memory a member", Self.growth(bytes)])
       }
     }
-    if joinSeconds > 0, let members = memory?.members, members > 0 {
-      costs.append([
-        "joins a second while setting up", Text.grouped(Int(Double(members) / joinSeconds)),
-      ])
+    if let joinsPerSecond {
+      costs.append(["joins a second while setting up", Text.grouped(joinsPerSecond)])
     }
     if !costs.isEmpty {
       text += Self.table(["", ""], costs.map(Self.row), style: "numbers plain")
