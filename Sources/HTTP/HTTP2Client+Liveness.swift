@@ -72,19 +72,31 @@ extension HTTP2Client {
   /// Looks again when the peer could have been silent for too long.
   func armLiveness() {
     guard !isClosed else { return }
-    let next: Moment
-    if let probeSentAt {
-      next = probeSentAt + configuration.pingTimeout
-    } else {
-      next = lastReceived + configuration.pingAfterSilence
-    }
+    let next = probeSentAt.map { $0 + configuration.pingTimeout } ?? nextProbe
     var idle = Moment.distantFuture
     if let timeout = configuration.idleTimeout {
       idle = (activeStreams == 0 && queued == 0 ? lastUsed : loop.now) + timeout
     }
-    livenessTimer = loop.schedule(at: max(min(next, idle), loop.now + .milliseconds(1))) {
-      self.assumeIsolated { $0.lookForLife() }
-    }
+    let moment = max(min(next, idle), loop.now + .milliseconds(1))
+    let timer = loop.schedule(at: moment) { self.assumeIsolated { $0.lookForLife() } }
+    livenessTimer = (timer, moment)
+  }
+
+  /// When the peer will have been silent for long enough to be asked for a sign of life.
+  private var nextProbe: Moment {
+    let idle = lastReceived + configuration.pingAfterSilence
+    guard activeStreams > 0 else { return idle }
+    return min(idle, max(lastReceived, busySince) + configuration.pingWhenWaiting)
+  }
+
+  /// A request was sent while none was open: its answer is watched for more closely.
+  func becameBusy() {
+    busySince = lastUsed
+    let soon = busySince + configuration.pingWhenWaiting
+    guard probeSentAt == nil, let armed = livenessTimer, armed.at > soon else { return }
+    loop.cancel(armed.timer)
+    let timer = loop.schedule(at: soon) { self.assumeIsolated { $0.lookForLife() } }
+    livenessTimer = (timer, soon)
   }
 
   private func lookForLife() {
@@ -94,7 +106,7 @@ extension HTTP2Client {
     if let probe = probeSentAt, now >= probe + configuration.pingTimeout {
       return giveUp(silentFor: now - lastReceived)
     }
-    if probeSentAt == nil, now >= lastReceived + configuration.pingAfterSilence {
+    if probeSentAt == nil, now >= nextProbe {
       probeSentAt = now
       session.ping(0)
       stream.setNeedsFlush()
@@ -112,7 +124,7 @@ extension HTTP2Client {
   /// who sends anything lives.
   func proofOfLife() {
     probeSentAt = nil
-    if let livenessTimer { loop.cancel(livenessTimer) }
+    if let livenessTimer { loop.cancel(livenessTimer.timer) }
     armLiveness()
   }
 
@@ -124,7 +136,7 @@ extension HTTP2Client {
 
   func stopTimers() {
     if let deadlineTimer { loop.cancel(deadlineTimer.timer) }
-    if let livenessTimer { loop.cancel(livenessTimer) }
+    if let livenessTimer { loop.cancel(livenessTimer.timer) }
     deadlineTimer = nil
     livenessTimer = nil
     for ping in pings { ping.continuation.resume(returning: nil) }

@@ -75,6 +75,7 @@ extension HTTP2Client {
       refuseWaiting(.notSent(reason))
       return
     }
+    if waiters.value.inFlightCount == 0 { becameBusy() }
     waiters.value.began(index)
     stream.setNeedsFlush()
   }

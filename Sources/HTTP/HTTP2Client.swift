@@ -31,7 +31,9 @@ package actor HTTP2Client {
   // Liveness.
   var lastReceived: Moment
   var deadlineTimer: (timer: LoopTimer, at: Moment)?
-  var livenessTimer: LoopTimer?
+  var livenessTimer: (timer: LoopTimer, at: Moment)?
+  /// When the first of the requests that are open now was sent.
+  var busySince: Moment
   var probeSentAt: Moment?
   var pings: [PendingPing] = []
   var nextPing: UInt64 = 1
@@ -104,6 +106,7 @@ package actor HTTP2Client {
       firstStreamID: configuration.firstStreamID)
     lastUsed = MonotonicClock.now()
     lastReceived = lastUsed
+    busySince = lastUsed
   }
 
   private func begin(isTLS: Bool) async throws(HTTP2ConnectError) {

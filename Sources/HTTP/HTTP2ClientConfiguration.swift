@@ -15,8 +15,11 @@ package struct HTTP2ClientConfiguration: Sendable {
   /// After so much silence of the peer it is sent a PING, whether requests are open or not: a
   /// connection that a router forgot looks just like an idle one.
   package var pingAfterSilence: Duration = .seconds(10)
+  /// The same while an answer is due. With the next setting it says how soon requests on a dead
+  /// connection learn of it; a peer that is merely slow answers the PING and is left alone.
+  package var pingWhenWaiting: Duration = .seconds(2)
   /// A peer that lets a PING go unanswered for so long is given up.
-  package var pingTimeout: Duration = .seconds(5)
+  package var pingTimeout: Duration = .seconds(4)
   /// Closes a connection that had no request for so long; nil keeps it.
   package var idleTimeout: Duration?
   /// Bytes that the peer may send before we read them, on a stream and in all.

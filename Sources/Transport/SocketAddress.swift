@@ -107,6 +107,14 @@ enum Resolver {
     }
   }
 
+  /// The address that a text such as `127.0.0.1` or `::1` writes; none for a name.
+  static func numeric(_ text: String, port: Int) -> [SocketAddress] {
+    guard case .success(let addresses) = lookUp(text, port, flags: Int32(AI_NUMERICHOST)) else {
+      return []
+    }
+    return addresses
+  }
+
   private static let run: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = {
     context in
     guard let context else { return nil }

@@ -11,6 +11,9 @@ package struct ConnectOptions: Sendable {
   package var userTimeout: Duration = .seconds(15)
   /// The head start that each address has over the next one (RFC 8305 advises 250 ms).
   package var headStart: Duration = .milliseconds(250)
+  /// Stands in for the name server: the addresses of a host, as numbers. Nil asks the system, anew
+  /// for each connection, so that one that replaces another goes where the name points then.
+  package var addresses: (@Sendable (_ host: String) -> [String])?
 
   package init() {}
 }
@@ -100,6 +103,9 @@ private final class ConnectRace: @unchecked Sendable {
       waiting = [address]
       startNext()
     case .tcp(let host, let port):
+      if let addresses = options.addresses {
+        return resolved(.success(addresses(host).flatMap { Resolver.numeric($0, port: port) }))
+      }
       Resolver.resolve(host: host, port: port) { [self] result in
         loop.execute { [self] in resolved(result) }
       }

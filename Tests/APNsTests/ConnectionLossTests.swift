@@ -110,13 +110,35 @@ final class FirstSeen: Sendable {
 
   @Test func `the reason of a GOAWAY is known`() async throws {
     let server = try await ScriptedAPNs.start(raisesLimitTo: nil) { seen, _ in
-      seen.connection == 0 ? .goAway(last: 0, reason: "BadCertificateEnvironment") : .accept
+      switch seen.connection {
+      case 0: .goAway(last: 0, reason: "IdleTimeout")
+      case 1: .goAway(last: 0, reason: "NewWord")
+      default: .accept
+      }
     }
     try await withBench(server) { bench in
       try await bench.expectAccepted()
       let status = await bench.client.health.broadcasts
-      #expect(status.goAways == 1)
-      #expect(status.lastEnd?.contains("BadCertificateEnvironment") == true)
+      #expect(status.goAways == 2)
+      #expect(status.goAwayReasons == ["IdleTimeout": 1, "other": 1])
+      #expect(status.lastEnd?.contains("NewWord") == true)
+    }
+  }
+
+  @Test func `for the credentials, others are not tried`() async throws {
+    let server = try await ScriptedAPNs.start(raisesLimitTo: nil) { _, _ in
+      .goAway(last: 0, reason: "BadCertificateEnvironment")
+    }
+    try await withBench(server) { bench in
+      for _ in 0..<3 {
+        guard case .credentialsRefused(let refusal)? = try await bench.broadcast().notSent else {
+          Issue.record("was sent")
+          return
+        }
+        #expect(refusal.reason == .badCertificateEnvironment)
+      }
+      #expect(await server.requests().count == 1)
+      #expect(await server.connectionCount() == 1)
     }
   }
 }
@@ -144,6 +166,41 @@ final class FirstSeen: Sendable {
     let message = try await failure(hosts, server)
     other.stop()
     #expect(message.contains("Test authority"))
+  }
+
+  @Test func `a certificate that has expired is named, with its dates`() async throws {
+    let server = try await ScriptedAPNs.start(age: .seconds(10 * 86_400))
+    let message = try await failure(server.hosts, server)
+    #expect(message.contains("expired"))
+    #expect(message.contains("CN=localhost") && message.contains("issued by /CN=Test authority"))
+    #expect(message.contains("is valid from 20"))
+  }
+
+  @Test func `a certificate that is not yet valid is named`() async throws {
+    let server = try await ScriptedAPNs.start(age: .seconds(-10 * 86_400))
+    #expect(try await failure(server.hosts, server).contains("not yet valid"))
+  }
+
+  @Test func `a server that wants another certificate of ours is quoted`() async throws {
+    let stranger = try ScriptedAPNs.makeAuthority()
+    let files = try await PushCertificates.make(
+      userID: "com.example.trains", topics: ["com.example.trains"])
+    let server = try await ScriptedAPNs.start(clientTrustPEM: try stranger.certificatePEM())
+    let certificate = try ClientCertificate(
+      certificatesPEM: files.chainPEM, privateKeyPEM: files.keyPEM)
+    try await withBench(server, credentials: .certificate(certificate)) { bench in
+      let result = try await bench.broadcast(deadline: .seconds(1))
+      #expect("\(try #require(result.notSent))".contains("unknown ca"))
+    }
+  }
+
+  @Test func `a proxy that opens no tunnel is named, and its password is not`() async throws {
+    let server = try await ScriptedAPNs.start()
+    var hosts = server.hosts
+    hosts.proxy = try HTTPProxy(host: "127.0.0.1", port: 1, user: "me", password: "secret")
+    let message = try await failure(hosts, server)
+    #expect(message.contains("the proxy 127.0.0.1:1 cannot be reached"))
+    #expect(!message.contains("secret"))
   }
 
   @Test func `a peer without HTTP/2 is suspected to be a proxy`() async throws {

@@ -13,11 +13,15 @@ enum Deed: Sendable {
   case accept
   case answer(Int, String, HTTPFields = [:])
   case silence
+  /// Accepted, but not before ``ScriptedAPNs/release()``.
+  case hold
   case reset(UInt32)
   /// GOAWAY with this last stream, or the present one; nothing is answered.
   case goAway(last: Int32?, reason: String)
   /// The connection is cut.
   case abort
+  /// Nothing more is read from the connection, as on a server that hangs.
+  case hang
 }
 
 /// A request as the server saw it.
@@ -45,8 +49,13 @@ final class ScriptedAPNs: HTTP2ServerDelegate, @unchecked Sendable {
   private var connections: [HTTP2ServerConnection] = []
   private var raised: Set<ObjectIdentifier> = []
   private var seen: [Seen] = []
+  private var closed = 0
+  private var held: [(HTTP2ServerConnection, Int32, HTTPRequest)] = []
+  /// Codes of the streams that ended otherwise than by their answer.
+  private var resets: [UInt32] = []
   private var mostOpen = 0
-  private var waiters: [(count: Int, go: UnsafeContinuation<Void, Never>)] = []
+  private var waiters: [(condition: (ScriptedAPNs) -> Bool, go: UnsafeContinuation<Void, Never>)] =
+    []
 
   private init(
     loop: EventLoop, trust: TLSTrust, raisesLimitTo: UInt32?, script: @escaping Script
@@ -57,15 +66,21 @@ final class ScriptedAPNs: HTTP2ServerDelegate, @unchecked Sendable {
     self.script = script
   }
 
-  /// - Parameter raisesLimitTo: streams allowed after the first accepted request; before it is 1.
+  /// - Parameters:
+  ///   - raisesLimitTo: streams allowed after the first accepted request; before it is 1.
+  ///   - authority: signs the server's certificate; one of its own when nil.
+  ///   - age: how long ago the certificate was made, which is valid for a day.
   static func start(
     raisesLimitTo: UInt32? = 100, names: [CertificateAuthority.SubjectName] = [.dns("localhost")],
     alpn: [String] = ["h2"], clientTrustPEM: [UInt8]? = nil,
-    script: @escaping Script = { _, _ in .accept }
+    authority: CertificateAuthority? = nil, age: Duration = .zero, address: String = "127.0.0.1",
+    port: Int = 0, script: @escaping Script = { _, _ in .accept },
+    configure: @escaping @Sendable (inout HTTP2ServerConfiguration) -> Void = { _ in }
   ) async throws -> ScriptedAPNs {
-    let validity = CertificateAuthority.Validity.days(1, fromSeconds: WallClock.now().wholeSeconds)
-    let authority = try CertificateAuthority(commonName: "Test authority", validity: validity)
-    let issued = try authority.issue(.server, names: names, validity: validity)
+    let now = WallClock.now()
+    let authority = try authority ?? makeAuthority()
+    let issued = try authority.issue(
+      .server, names: names, validity: .days(1, fromSeconds: (now - age).wholeSeconds))
     let tls = try TLSServerContext(
       identity: TLSIdentity(
         certificateChainPEM: issued.chainPEM, privateKeyPEM: issued.privateKeyPEM), alpn: alpn,
@@ -74,20 +89,27 @@ final class ScriptedAPNs: HTTP2ServerDelegate, @unchecked Sendable {
       loop: try EventLoop(name: "apns"), trust: .pem(try authority.certificatePEM()),
       raisesLimitTo: raisesLimitTo, script: script)
     server.listener = try await StreamListener.bind(
-      .tcp(host: "127.0.0.1", port: 0), tls: tls, on: server.loop
+      .tcp(host: address, port: port), tls: tls, on: server.loop
     ) { [unowned server] stream in
       var configuration = HTTP2ServerConfiguration()
       configuration.settings = [.maxConcurrentStreams(server.raisesLimitTo == nil ? 1_000 : 1)]
+      configure(&configuration)
       server.connections.append(
         HTTP2ServerConnection(stream, configuration: configuration, delegate: server))
+      server.look()
     }
     return server
   }
 
+  static func makeAuthority() throws -> CertificateAuthority {
+    try CertificateAuthority(
+      commonName: "Test authority", validity: .days(1, fromSeconds: WallClock.now().wholeSeconds))
+  }
+
+  var port: Int { listener?.port ?? 0 }
+
   var host: APNsHost {
-    APNsHost(
-      name: "localhost", port: 443,
-      endpoint: .tcp(host: "127.0.0.1", port: listener?.port ?? 0))
+    APNsHost(name: "localhost", port: 443, endpoint: .tcp(host: "127.0.0.1", port: port))
   }
 
   var hosts: APNsHosts { APNsHosts(push: host, management: host, trust: trust) }
@@ -98,13 +120,41 @@ final class ScriptedAPNs: HTTP2ServerDelegate, @unchecked Sendable {
   func mostOpenStreams() async -> Int { await onLoop { $0.mostOpen } }
 
   /// Waits until so many requests came in all.
-  func received(_ count: Int) async {
+  func received(_ count: Int) async { await wait { $0.seen.count >= count } }
+  /// Waits until so many connections are over.
+  func connectionsClosed(_ count: Int) async { await wait { $0.closed >= count } }
+  /// Waits until so many connections are open at once, and no more are.
+  func connectionsOpen(_ count: Int) async {
+    await wait { $0.connections.count - $0.closed == count }
+  }
+  /// Waits until so many streams were reset, and tells their codes.
+  func streamsReset(_ count: Int) async -> [UInt32] {
+    await wait { $0.resets.count >= count }
+    return await onLoop { $0.resets }
+  }
+
+  /// Answers what is held back.
+  func release() async {
+    await onLoop { server in
+      for (connection, stream, request) in server.held {
+        server.perform(.accept, connection, stream, request)
+      }
+      server.held = []
+    }
+  }
+
+  private func wait(until condition: @escaping @Sendable (ScriptedAPNs) -> Bool) async {
     await withUnsafeContinuation { continuation in
       loop.execute {
-        if self.seen.count >= count { return continuation.resume() }
-        self.waiters.append((count, continuation))
+        self.waiters.append((condition, continuation))
+        self.look()
       }
     }
+  }
+
+  private func look() {
+    for waiter in waiters where waiter.condition(self) { waiter.go.resume() }
+    waiters.removeAll { $0.condition(self) }
   }
 
   /// Does something with the connections that were made, the latest last.
@@ -136,11 +186,21 @@ final class ScriptedAPNs: HTTP2ServerDelegate, @unchecked Sendable {
     seen.append(arrival)
     mostOpen = max(mostOpen, connection.openStreams)
     perform(script(arrival, seen.count), connection, stream, request)
-    for waiter in waiters where seen.count >= waiter.count { waiter.go.resume() }
-    waiters.removeAll { seen.count >= $0.count }
+    look()
   }
 
-  func connectionClosed(_ connection: HTTP2ServerConnection, reason: String) {}
+  func connection(
+    _ connection: HTTP2ServerConnection, closedStream: Int32, errorCode: UInt32
+  ) {
+    guard errorCode != 0 else { return }
+    resets.append(errorCode)
+    look()
+  }
+
+  func connectionClosed(_ connection: HTTP2ServerConnection, reason: String) {
+    closed += 1
+    look()
+  }
 
   private func perform(
     _ deed: Deed, _ connection: HTTP2ServerConnection, _ stream: Int32, _ request: HTTPRequest
@@ -157,11 +217,13 @@ final class ScriptedAPNs: HTTP2ServerDelegate, @unchecked Sendable {
     case .answer(let status, let body, let fields):
       connection.respond(stream: stream, status: status, fields: fields, body: Array(body.utf8))
     case .silence: break
+    case .hold: held.append((connection, stream, request))
     case .reset(let code): connection.reset(stream: stream, errorCode: code)
     case .goAway(let last, let reason):
       connection.goAway(
         lastStreamID: last, debugData: Array(#"{"reason":"\#(reason)"}"#.utf8))
     case .abort: connection.abort()
+    case .hang: connection.stopReading()
     }
   }
 

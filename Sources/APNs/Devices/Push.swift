@@ -74,7 +74,7 @@ extension APNsClient {
     return PushResult(
       await exchange.send(
         over: pushes, template(of: push.options.shape), values: values, body: push.payload,
-        deadline: loop.now + deadline))
+        deadline: loop.now + deadline, retries: configuration.pushRetries))
   }
 
   /// Sends one push to many devices, with one wait for all of them.
@@ -116,7 +116,8 @@ extension APNsClient {
           values: item.push.options.values(to: item.token, id: id), body: item.push.payload)
       }
       let answers = await exchange.sendAll(
-        over: pushes, template(of: shape), requests, deadline: until)
+        over: pushes, template(of: shape), requests, deadline: until,
+        retries: configuration.pushRetries)
       for (index, answer) in zip(indices, answers) { results[index] = PushResult(answer) }
     }
     return results.compactMap { $0 }

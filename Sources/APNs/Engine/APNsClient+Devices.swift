@@ -63,8 +63,8 @@ extension APNsClient {
     let values = [token.path, id ?? requestIDs.next()]
     return PushResult(
       await exchange.send(
-        over: pushes, template.cached, values: values, body: payload, deadline: loop.now + deadline)
-    )
+        over: pushes, template.cached, values: values, body: payload,
+        deadline: loop.now + deadline, retries: configuration.pushRetries))
   }
 
   /// Sends many pushes that differ in device and payload only, with one wait for all of them.
@@ -94,7 +94,8 @@ extension APNsClient {
       BatchItem(values: [$0.token.path, $0.id ?? requestIDs.next()], body: $0.payload)
     }
     let answers = await exchange.sendAll(
-      over: pushes, template.cached, requests, deadline: loop.now + deadline)
+      over: pushes, template.cached, requests, deadline: loop.now + deadline,
+      retries: configuration.pushRetries)
     return answers.map { PushResult($0) }
   }
 

@@ -11,6 +11,13 @@ public struct APNsClientConfiguration: Sendable {
   /// Connections for pushes to devices.
   public var pushes: ConnectionPoolConfiguration
 
+  /// Of broadcasts: none, since by the next try there may be a newer state to send instead.
+  public var broadcastRetries = RetryPolicy.never
+  /// Of calls about channels.
+  public var managementRetries = RetryPolicy.never
+  /// Of pushes to devices.
+  public var pushRetries = RetryPolicy.quick
+
   /// What suits a server with up to some thousand requests a second.
   public init() {
     pushes = ConnectionPoolConfiguration()
@@ -30,9 +37,10 @@ public struct APNsClientConfiguration: Sendable {
 
 /// Speaks to APNs for one app in one environment: broadcasts, their channels, and device pushes.
 ///
-/// It repeats by itself what APNs certainly did not process, as long as the deadline allows, and
-/// once what failed for the age of the provider token. It never repeats what APNs may have seen:
-/// whether a late state is worth another try is for the publisher to know. Broadcasts, management
+/// It repeats by itself what APNs certainly did not process, as long as the deadline allows, once
+/// what failed for the age of the provider token, and what APNs could not serve just then as the
+/// configuration says. It never repeats what APNs may have seen: whether a late state is worth
+/// another try is for the publisher to know. Broadcasts, management
 /// and device pushes have connections of their own: APNs slows a connection down, to one stream,
 /// when many of its requests are refused, and dead tokens must not slow a broadcast.
 public actor APNsClient {
@@ -44,6 +52,7 @@ public actor APNsClient {
   }
 
   let exchange: AuthorizedExchange
+  let configuration: APNsClientConfiguration
   private let broadcasts: ConnectionPool
   private let management: ConnectionPool
   let pushes: ConnectionPool
@@ -82,6 +91,7 @@ public actor APNsClient {
     let tls = try Self.context(hosts.trust, credentials)
     var configuration = configuration
     if let proxy = hosts.proxy { configuration.connect(through: proxy) }
+    self.configuration = configuration
     self.app = app
     self.loop = loop
     exchange = AuthorizedExchange(credentials: credentials, clock: clock, loop: loop)
@@ -120,7 +130,8 @@ public actor APNsClient {
     let values = [broadcast.channelID.text, broadcast.expiration, requestID]
     let answer = await exchange.send(
       over: broadcasts, templates.template(broadcast.priority), values: values,
-      body: broadcast.payload, deadline: loop.now + deadline)
+      body: broadcast.payload, deadline: loop.now + deadline,
+      retries: configuration.broadcastRetries)
     switch answer {
     case .success(let response):
       return .accepted(uniqueID: response.fields["apns-unique-id"], requestID: requestID)
@@ -217,7 +228,8 @@ public actor APNsClient {
           requestID: requestID))
     }
     let answer = await exchange.send(
-      over: management, template, values: [], body: call.body, deadline: loop.now + deadline)
+      over: management, template, values: [], body: call.body, deadline: loop.now + deadline,
+      retries: configuration.managementRetries)
     switch answer {
     case .success(let response):
       guard response.status == call.goodStatus else {

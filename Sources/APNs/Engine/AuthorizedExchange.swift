@@ -67,7 +67,8 @@ final class BroadcastTemplates {
 /// Sends one request in the name of a team, and acts on what concerns the team or the connection.
 ///
 /// Repeated are only requests that APNs said it did not act on: once for an expired provider
-/// token, and up to three times for a connection that turned out to be over or spoilt.
+/// token, up to three times for a connection that turned out to be over or spoilt, and after a wait
+/// as the ``RetryPolicy`` says.
 ///
 /// Belongs to one client and runs on its actor.
 final class AuthorizedExchange {
@@ -79,14 +80,13 @@ final class AuthorizedExchange {
     case unknown(APNsFailure)
   }
 
-  private static let mostReconnections = 3
-
   private let credentials: APNsCredentials
   private let clock: ServiceClock
   private let loop: EventLoop
   private var gate = CredentialGate()
   /// What the credentials gave last: a token, or none for a certificate.
   private var known: (token: ProviderToken?, until: Moment)?
+  private var random = SystemRandomNumberGenerator()
 
   init(credentials: APNsCredentials, clock: ServiceClock, loop: EventLoop) {
     self.credentials = credentials
@@ -100,10 +100,10 @@ final class AuthorizedExchange {
 
   func send(
     over pool: ConnectionPool, _ template: CachedTemplate, values: [String], body: [UInt8],
-    deadline: Moment
+    deadline: Moment, retries: RetryPolicy = .never
   ) async -> Answer {
     if let refusal = gate.refusal(at: loop.now) { return .notSent(.credentialsRefused(refusal)) }
-    var budget = RepeatBudget()
+    var budget = RepeatBudget(retries)
     while true {
       let (token, head): (ProviderToken?, RequestTemplate)
       switch await prepare(template) {
@@ -113,8 +113,10 @@ final class AuthorizedExchange {
       let reply = await pool.send(head, values: values, body: body, deadline: deadline)
       let answer = answer(reply.outcome, token)
       guard case .refused(let refusal) = answer else { return answer }
-      let verdict = await judge(refusal, token, pool, reply.connection)
-      if !budget.allows(verdict) || loop.now >= deadline { return answer }
+      guard let reason = await judge(refusal, token, pool, reply.connection),
+        let (wait, _) = budget.take([reason], using: &random),
+        await pause(wait, until: deadline)
+      else { return answer }
     }
   }
 
@@ -122,36 +124,37 @@ final class AuthorizedExchange {
   ///
   /// - Returns: an answer for each item, in the order of the items.
   func sendAll(
-    over pool: ConnectionPool, _ template: CachedTemplate, _ items: [BatchItem], deadline: Moment
+    over pool: ConnectionPool, _ template: CachedTemplate, _ items: [BatchItem], deadline: Moment,
+    retries: RetryPolicy = .never
   ) async -> [Answer] {
     if let refusal = gate.refusal(at: loop.now) {
       return items.map { _ in .notSent(.credentialsRefused(refusal)) }
     }
     var answers = [Answer?](repeating: nil, count: items.count)
     var open = Array(items.indices)
-    var budget = RepeatBudget()
+    var budget = RepeatBudget(retries)
     while !open.isEmpty {
       let (token, head): (ProviderToken?, RequestTemplate)
       switch await prepare(template) {
       case .success(let prepared): (token, head) = prepared
       case .failure(let failure):
         for index in open { answers[index] = .notSent(failure) }
-        open = []
-        continue
+        return answers.compactMap { $0 }
       }
       let replies = await pool.sendAll(head, items, indices: open, deadline: deadline)
-      var again: [Int] = []
-      var worst = Verdict.giveUp
+      var again: [(index: Int, reason: Repetition)] = []
       for (index, reply) in zip(open, replies) {
         let answer = answer(reply.outcome, token)
         answers[index] = answer
         guard case .refused(let refusal) = answer else { continue }
-        let verdict = await judge(refusal, token, pool, reply.connection)
-        if verdict == .giveUp { continue }
-        worst = verdict
-        again.append(index)
+        if let reason = await judge(refusal, token, pool, reply.connection) {
+          again.append((index, reason))
+        }
       }
-      open = again.isEmpty || !budget.allows(worst) || loop.now >= deadline ? [] : again
+      guard let (wait, allowed) = budget.take(Set(again.map(\.reason)), using: &random),
+        await pause(wait, until: deadline)
+      else { break }
+      open = again.filter { allowed.contains($0.reason) }.map(\.index)
     }
     return answers.compactMap { $0 }
   }
@@ -173,7 +176,12 @@ final class AuthorizedExchange {
 
   private func answer(_ outcome: ExchangeOutcome, _ token: ProviderToken?) -> Answer {
     switch outcome {
-    case .notSent(let failure): return .notSent(.exchange(failure))
+    case .notSent(let failure):
+      if let refusal = failure.goAway?.credentialsRefusal {
+        _ = gate.refused(refusal, at: loop.now)
+        return .notSent(.credentialsRefused(refusal))
+      }
+      return .notSent(.exchange(failure))
     case .unknown(let failure): return .unknown(.exchange(failure))
     case .answered(let response):
       if (200..<300).contains(response.status) {
@@ -185,34 +193,25 @@ final class AuthorizedExchange {
     }
   }
 
-  /// How often one request may travel.
-  private struct RepeatBudget {
-    private var hasRenewed = false
-    private var reconnections = 0
-
-    mutating func allows(_ verdict: Verdict) -> Bool {
-      switch verdict {
-      case .giveUp: return false
-      case .renewed:
-        defer { hasRenewed = true }
-        return !hasRenewed
-      case .reconnect:
-        reconnections += 1
-        return reconnections <= AuthorizedExchange.mostReconnections
-      }
-    }
+  /// Waits before a repetition, unless that would take longer than the deadline allows.
+  ///
+  /// - Returns: whether there is still time for it, and somebody who wants it.
+  private func pause(_ wait: Duration, until deadline: Moment) async -> Bool {
+    guard loop.now + wait < deadline else { return false }
+    if wait == .zero { return true }
+    return (try? await loop.sleep(until: loop.now + wait)) != nil
   }
 
-  private enum Verdict { case giveUp, renewed, reconnect }
-
-  /// Acts on a refusal, and says whether the request may be repeated.
+  /// Acts on a refusal.
+  ///
+  /// - Returns: why the request may be repeated; nil when it may not.
   private func judge(
     _ refusal: APNsRefusal, _ token: ProviderToken?, _ pool: ConnectionPool, _ connection: Int?
-  ) async -> Verdict {
+  ) async -> Repetition? {
     switch refusal.disposition {
     case .newProviderToken:
       // Nothing would be different the second time for a certificate.
-      guard case .token(let credentials) = credentials, let token else { return .giveUp }
+      guard case .token(let credentials) = credentials, let token else { return nil }
       credentials.refused(token, refusal)
       known = nil
       return .renewed
@@ -230,10 +229,9 @@ final class AuthorizedExchange {
     case .fixCredentials:
       // The connection is bound to the refused key, so the next probe needs a fresh one.
       if gate.refused(refusal, at: loop.now) { await pool.retireAll() }
-      return .giveUp
-    case .fixRequest, .enableBroadcasts, .dropToken, .channelGone, .channelQuotaReached, .throttled,
-      .retryLater:
-      return .giveUp
+      return nil
+    case .throttled, .retryLater: return .later(asked: refusal.retryAfter)
+    case .fixRequest, .enableBroadcasts, .dropToken, .channelGone, .channelQuotaReached: return nil
     }
   }
 

@@ -40,6 +40,9 @@ public struct ConnectionPoolStatus: Sendable {
   public var failedToOpen = 0
   /// Connections that APNs ended by GOAWAY.
   public var goAways = 0
+  /// How many of them gave which reason; `other` for words that Apple has not published, `none`
+  /// for no word at all.
+  public var goAwayReasons: [String: Int] = [:]
   /// Connections that were replaced for their age, or since they no longer answered.
   public var replaced = 0
   /// Why the last attempt to connect failed; nil since one succeeded.
@@ -72,6 +75,8 @@ actor ConnectionPool {
     var limit = 1
     var inFlight = 0
     var isUsable = true
+    /// APNs closed it for the credentials, with which another one would be no better.
+    var isRejected = false
     /// Whether a request was accepted on it.
     var hasAccepted = false
     /// Whether its end was counted as a failed attempt; it may be announced before it comes.
@@ -251,7 +256,9 @@ actor ConnectionPool {
   /// Whether a request that was not sent may succeed elsewhere.
   static func isWorthAnother(_ kind: ExchangeFailure.Kind) -> Bool {
     switch kind {
-    case .refusedStream, .goAway, .draining, .connectionLost: true
+    // Credentials that this connection was closed for are no better on the next one.
+    case .goAway(let announcement): announcement.credentialsRefusal == nil
+    case .refusedStream, .draining, .connectionLost: true
     case .deadline, .cancelled, .queueFull, .reset, .responseTooLarge, .malformedResponse,
       .malformedRequest:
       false
@@ -329,7 +336,11 @@ actor ConnectionPool {
       connection.limit = limit
       if !isOpening { wakeForRoom() }
     case .draining(let announcement):
-      if announcement != nil { counters.goAways += 1 }
+      if let announcement {
+        counters.goAways += 1
+        counters.goAwayReasons[announcement.reason?.label ?? "none", default: 0] += 1
+        connection.isRejected = announcement.credentialsRefusal != nil
+      }
       connection.isUsable = false
       replaceIfNeeded(connection)
     case .closed(let reason):
@@ -345,6 +356,7 @@ actor ConnectionPool {
   private func replaceIfNeeded(_ connection: Connection) {
     guard connection.client != nil else { return }
     lost(connection)
+    if connection.isRejected { return }
     if usableCount == 0, connection.inFlight > 0 || !waiters.isEmpty { open() }
   }
 
@@ -370,15 +382,14 @@ actor ConnectionPool {
 
   func waitForRoom(until deadline: Moment) async -> ExchangeFailure? {
     if isClosed { return ExchangeFailure(.draining, "The client is being shut down.") }
-    if waiters.count >= configuration.maxWaiting {
-      return ExchangeFailure(
-        .queueFull,
-        "\(waiters.count) requests wait for a connection to \(host), which is the limit.")
-    }
     let id = nextID
     nextID += 1
     return await withTaskCancellationHandler {
       await withUnsafeContinuation { continuation in
+        // Looked at here and not before, since all of a burst may come between there and here.
+        if waiters.count >= configuration.maxWaiting {
+          return continuation.resume(returning: tooMany)
+        }
         let timer = loop.schedule(at: deadline) { self.assumeIsolated { $0.waitedTooLong(id) } }
         waiters.append(Waiter(continuation: continuation, timer: timer), id: id)
         // A connection may have come between the look and this.
@@ -387,6 +398,12 @@ actor ConnectionPool {
     } onCancel: {
       loop.execute { self.assumeIsolated { $0.cancelWait(id) } }
     }
+  }
+
+  private var tooMany: ExchangeFailure {
+    ExchangeFailure(
+      .queueFull,
+      "\(waiters.count) requests wait for a connection to \(host), which is the limit.")
   }
 
   private func waitedTooLong(_ id: Int) {
@@ -410,7 +427,8 @@ actor ConnectionPool {
   // MARK: Upkeep
 
   private func scheduleUpkeep() {
-    upkeepTimer = loop.schedule(at: loop.now + .seconds(5)) {
+    let interval = min(.seconds(5), configuration.idleAfter / 2)
+    upkeepTimer = loop.schedule(at: loop.now + interval) {
       self.assumeIsolated { $0.keepUp() }
     }
   }
