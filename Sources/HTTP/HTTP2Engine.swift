@@ -166,6 +166,9 @@ final class HTTP2Engine {
       session, UInt8(NGHTTP2_FLAG_NONE.rawValue), last, errorCode, debugData, debugData.count)
   }
 
+  /// Says the GOAWAY that denies no stream yet. nghttp2 takes new streams after no other one.
+  func announceShutdown() { nghttp2_submit_shutdown_notice(session) }
+
   /// What the peer allows us to have open at once; very high until it has said so.
   var peerMaxConcurrentStreams: UInt32 {
     nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)

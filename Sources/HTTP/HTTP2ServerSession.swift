@@ -23,8 +23,6 @@ package final class HTTP2ServerSession {
   private var scratch = HeadScratch()
   /// Streams to reset once their answers are out: nghttp2 drops an answer that waits behind a reset.
   private var resets: [Int32] = []
-  /// The last GOAWAY that we said denied no stream: the one that does is still to come.
-  private var isAnnouncingEnd = false
 
   /// - Parameters:
   ///   - settings: sent first.
@@ -89,11 +87,14 @@ package final class HTTP2ServerSession {
     engine.reset(streamID, errorCode)
   }
 
-  /// - Parameter lastStreamID: 2³¹−1 for the first step of a graceful end; nil for the last
-  ///   stream that was seen. Streams above it are closed here too.
+  /// - Parameter lastStreamID: 2³¹−1 for the first step of a graceful end, which carries no code
+  ///   and no data; nil for the last stream that was seen. Streams above it are closed here too.
   package func goAway(lastStreamID: Int32?, errorCode: UInt32, debugData: [UInt8] = []) {
-    isAnnouncingEnd = lastStreamID == .max
-    engine.goAway(lastStreamID: lastStreamID, errorCode: errorCode, debugData: debugData)
+    if lastStreamID == .max {
+      engine.announceShutdown()
+    } else {
+      engine.goAway(lastStreamID: lastStreamID, errorCode: errorCode, debugData: debugData)
+    }
   }
 
   package func submit(_ settings: [HTTP2Setting]) { engine.submit(settings) }
@@ -101,10 +102,7 @@ package final class HTTP2ServerSession {
   package func ping(_ payload: UInt64) { engine.ping(payload) }
 
   /// Whether the connection has nothing left to say or hear.
-  ///
-  /// nghttp2 wants to read no more once any GOAWAY was sent and no stream is open. Between the two
-  /// steps of a graceful end that is too early: requests may be on their way.
-  package var isFinished: Bool { !isAnnouncingEnd && !engine.wantsRead && !engine.wantsWrite }
+  package var isFinished: Bool { !engine.wantsRead && !engine.wantsWrite }
 
   /// What nghttp2 found wrong last.
   package var fault: String? { notes.value.fault }

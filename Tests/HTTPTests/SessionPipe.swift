@@ -28,10 +28,17 @@ struct SessionPipe {
 
   @discardableResult
   mutating func carryToServer() throws -> Int {
-    let bytes = try output(of: client.takeOutput)
+    let bytes = try takeFromClient()
+    try deliverToServer(bytes)
+    return bytes.count
+  }
+
+  /// What the client has to say, which is then on its way.
+  mutating func takeFromClient() throws -> [UInt8] { try output(of: client.takeOutput) }
+
+  mutating func deliverToServer(_ bytes: [UInt8]) throws {
     try server.receive(bytes.span.bytes)
     server.takeEvents { serverEvents.append($0) }
-    return bytes.count
   }
 
   @discardableResult
