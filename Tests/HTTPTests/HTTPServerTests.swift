@@ -117,17 +117,17 @@ private let patience: Duration = .seconds(20)
 
   @Test func `cuts a body that drips in, and takes one that keeps the rate`() async throws {
     var quick = HTTPServerConfiguration()
-    quick.bodyGrace = .milliseconds(60)
-    quick.bodyLeastBytesPerSecond = 10_000
+    quick.bodyGrace = .milliseconds(200)
+    quick.bodyLeastBytesPerSecond = 1_000
     try await TestSite.run(configuration: quick) { site in
       let head = "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 4000\r\n\r\n"
       let slow = try await RawPeer.connect(to: site.endpoint, on: site.loop)
       slow.send(head + "x")
       #expect(await slow.receivedAll().hasPrefix("HTTP/1.1 408 "))
-      // Half of it at once earns 200 ms; the rest comes when the grace alone would be over.
+      // Half of it at once earns 2 s; the rest comes when the grace alone would be over.
       let fair = try await RawPeer.connect(to: site.endpoint, on: site.loop)
       fair.send(head + String(repeating: "x", count: 2_000))
-      try await site.loop.sleep(for: .milliseconds(80))
+      try await site.loop.sleep(for: .milliseconds(300))
       fair.send(String(repeating: "x", count: 2_000))
       #expect(await fair.received("200 OK").hasPrefix("HTTP/1.1 200 OK"))
       fair.abort()
@@ -136,13 +136,13 @@ private let patience: Duration = .seconds(20)
 
   @Test func `closes idle connections, and only those`() async throws {
     var quick = HTTPServerConfiguration()
-    quick.idleTimeout = .milliseconds(400)
+    quick.idleTimeout = .seconds(1)
     try await TestSite.run(configuration: quick) { site in
       let silent = try await RawPeer.connect(to: site.endpoint, on: site.loop)
       #expect(await silent.receivedAll().isEmpty)
       let peer = try await RawPeer.connect(to: site.endpoint, on: site.loop)
       peer.send("GET /gate HTTP/1.1\r\nHost: a\r\n\r\n")
-      try await site.loop.sleep(for: .milliseconds(600))
+      try await site.loop.sleep(for: .milliseconds(1_300))
       site.gate.open()
       #expect(await peer.receivedAll().hasPrefix("HTTP/1.1 200 OK"))
       #expect(await site.server.counts().slowClientsCut == 0)

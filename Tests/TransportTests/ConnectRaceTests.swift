@@ -32,7 +32,7 @@ import Testing
   ) async throws {
     let loop = try EventLoop(name: "listener")
     let listener = try await StreamListener.bind(.tcp(host: address, port: 0), on: loop) {
-      $0.abort()
+      $0.close()
     }
     try await body(listener.port)
     listener.close()

@@ -86,7 +86,7 @@ final class AuthorizedExchange {
   private var gate = CredentialGate()
   /// What the credentials gave last: a token, or none for a certificate.
   private var known: (token: ProviderToken?, until: Moment)?
-  private var random = SystemRandomNumberGenerator()
+  private var random = SystemRandom()
 
   init(credentials: APNsCredentials, clock: ServiceClock, loop: EventLoop) {
     self.credentials = credentials
