@@ -15,6 +15,7 @@ struct SoakCaller {
     let channels: [APNs.ChannelID]
     let alert: PushTemplate
     let quiet: PushTemplate
+    let settings: SoakSettings
   }
 
   let shared: Shared
@@ -33,9 +34,9 @@ struct SoakCaller {
     while left > 0 {
       switch random.next() % 100 {
       case 0..<55: try await push(isCancelled: false)
-      case 55..<60: try await push(isCancelled: true)
+      case 55..<60: try await push(isCancelled: shared.settings.isRough)
       case 60..<67: try await batch(isCancelled: false)
-      case 67..<68: try await batch(isCancelled: true)
+      case 67..<68: try await batch(isCancelled: shared.settings.isRough)
       case 68..<90: try await broadcast()
       default: await manageChannel()
       }
@@ -152,6 +153,7 @@ struct SoakCaller {
 
   private mutating func deadline(_ range: ClosedRange<Duration>) -> Duration {
     let span = (range.upperBound - range.lowerBound).wholeNanoseconds
-    return range.lowerBound + .nanoseconds(Int64(random.fraction() * Double(span)))
+    let usual = range.lowerBound + .nanoseconds(Int64(random.fraction() * Double(span)))
+    return usual * shared.settings.leniency
   }
 }

@@ -14,6 +14,10 @@ struct SoakSettings: Sendable {
   var callers = 40
   /// How much faster than the machine's the clock of tokens runs: an hour is 12 s.
   var speed = 300.0
+  /// Whether some tokens are dead, and some calls are cancelled.
+  var isRough = true
+  /// By how much deadlines are longer than usual: between 0.1 and 4 s.
+  var leniency = 1.0
   /// How late a result may come behind its deadline, on a machine that has other things to do.
   var patience: Duration = .seconds(10)
 

@@ -1,12 +1,9 @@
 import APNs
 import APNsSimulator
-import Clocks
-import Crypto
 import Testing
-import Transport
 
 /// The engine and a server in trouble, for as long as one likes:
-/// `FIELDCAST_SOAK_REQUESTS=200000 FIELDCAST_SOAK_SEEDS=1,2,3 swift test --filter soak`.
+/// `FIELDCAST_SOAK_REQUESTS=200000 FIELDCAST_SOAK_SEEDS=1,2,3 swift test --filter 'A soak'`.
 @Suite(.timeLimit(.minutes(60))) struct `A soak` {
   @Test(arguments: SoakSettings.all)
   func `loses nothing, repeats nothing unasked and hangs nowhere`(
@@ -15,15 +12,33 @@ import Transport
     let world = try await SoakWorld(settings)
     try await world.work()
     let accepted = try await world.settle()
-    let ledger = world.shared.ledger
-    #expect(ledger.faults.isEmpty, "\(ledger.faults.prefix(10))")
-    let wrong = ledger.verdicts(accepted.byID)
-    #expect(wrong.isEmpty, "\(wrong.count) wrong, such as \(wrong.prefix(10))")
-    // Nothing was accepted that nobody asked for.
-    let known = ledger.outcomes.keys.reduce(0) { $0 + accepted.byID[$1, default: 0] }
-    #expect(known - accepted.channelsMade == accepted.messages)
-    #expect(ledger.latest < settings.patience)
-    print(report(settings, ledger, accepted, await world.simulator.faultCounts))
+    world.judge(accepted)
+    print(report(settings, world.shared.ledger, accepted, await world.simulator.faultCounts))
+    await world.stop()
+  }
+
+  /// What each fault costs by itself, when there is time: besides `accepted`, only these.
+  @Test(arguments: [
+    ("latency=0ms..40ms", []), ("refuse=5%", []), ("goaway=2%x20,latency=0ms..20ms", []),
+    ("goaway-gently=3%", []), ("goaway-every=40", []), ("skew=90s", []), ("skew=-90s", []),
+    ("token-expiry=25m", []), ("stall=0.5%x500ms", []),
+    ("429=5%x5", ["refused: 429 TooManyRequests"]),
+    ("500=5%x5", ["refused: 500 InternalServerError"]),
+    ("503=5%x5", ["refused: 503 ServiceUnavailable"]),
+    ("reset=3%", ["unknown: reset"]), ("drop=0.5%", ["unknown: connectionLost"]),
+    ("garble=5%", []), ("silence=1%", ["unknown: deadline"]), ("half=1%", ["unknown: deadline"]),
+  ])
+  func `tells for each fault what it costs`(_ faults: String, _ cost: [String]) async throws {
+    let isSilent = cost.contains("unknown: deadline")
+    var settings = SoakSettings(seed: 1, requests: 600, faults: faults, callers: 20)
+    settings.isRough = false
+    settings.leniency = isSilent ? 2 : 10
+    if faults.hasPrefix("token") { settings.speed = 1_500 }
+    let world = try await SoakWorld(settings)
+    try await world.work()
+    world.judge(try await world.settle())
+    let names = Set(world.shared.ledger.counts.map(\.name))
+    #expect(names.subtracting(["accepted"]).subtracting(cost) == [], "\(faults)")
     await world.stop()
   }
 
@@ -40,151 +55,5 @@ import Transport
     ]
     for (name, count) in ledger.counts { lines.append("  \(count) \(name)") }
     return lines.joined(separator: "\n")
-  }
-}
-
-/// A simulator in trouble, and the engine that everybody uses at once.
-struct SoakWorld {
-  let settings: SoakSettings
-  let simulator: RunningSimulator
-  let shared: SoakCaller.Shared
-  private let server: EventLoop
-  private let loop: EventLoop
-
-  /// What the simulator knows at the end.
-  struct Accepted {
-    var byID: [String: Int]
-    /// Pushes and broadcasts.
-    var messages: Int
-    var channelsMade: Int
-  }
-
-  init(_ settings: SoakSettings) async throws {
-    self.settings = settings
-    server = try EventLoop(name: "simulator")
-    loop = try EventLoop(name: "engine")
-    let now = WallClock.now()
-    let clock = ServiceClock(speed: settings.speed, startingAt: now, at: now)
-    simulator = try await Simulator.start(
-      Self.configuration(settings.seed), clock: clock, loop: server)
-    let access = simulator.access
-    let (client, app) = try Self.client(access, settings, clock, loop)
-    let tokens = try await simulator.run { apns, now throws(PhoneError) in
-      try Self.tokens(&apns, access.bundleIDs[0], now)
-    }
-    var channels: [APNs.ChannelID] = []
-    for _ in 1...10 { channels.append(try await client.createChannel(storage: .none).get()) }
-    try await simulator.setFaults(try FaultText.parse(settings.faults))
-    shared = SoakCaller.Shared(
-      client: client, ledger: SoakLedger(), clock: clock,
-      tokens: tokens.compactMap { APNs.DeviceToken($0) }, channels: channels,
-      alert: client.template(try PushOptions(.alert, expiration: .attemptOnce)),
-      quiet: client.template(
-        try PushOptions(.alert, priority: .considerate, collapseID: "\(app)")))
-  }
-
-  private static func configuration(_ seed: UInt64) -> SimulatorConfiguration {
-    var configuration = SimulatorConfiguration()
-    configuration.seed = seed
-    configuration.keepsAcceptedIDs = true
-    configuration.listeners.introspectionPort = nil
-    configuration.delivery = .constant(.zero)
-    configuration.devices.tokenBudget = nil
-    configuration.channels.notStoringBudget = nil
-    return configuration
-  }
-
-  private static func client(
-    _ access: SimulatorAccess, _ settings: SoakSettings, _ clock: ServiceClock, _ loop: EventLoop
-  ) throws -> (APNsClient, APNsApp) {
-    let app = APNsApp(bundleID: try BundleID(access.bundleIDs[0]), environment: .development)
-    func host(_ port: Int) -> APNsHost {
-      APNsHost(
-        name: "localhost", port: port, endpoint: .tcp(host: access.host, port: port))
-    }
-    let key = try ProviderKey(
-      teamID: access.teamID, keyID: access.keyID,
-      key: try P256PrivateKey(pem: access.providerKeyPEM))
-    let client = try APNsClient(
-      app: app,
-      hosts: APNsHosts(
-        push: host(access.pushPort), management: host(access.managementPort),
-        trust: .pem(access.trustPEM)),
-      credentials: .token(ProviderCredentials(key: key, clock: clock)), clock: clock,
-      configuration: SoakSettings.impatientEngine, loop: loop)
-    return (client, app)
-  }
-
-  /// Fifty phones, of which one was wiped and one is of the other environment.
-  private static func tokens(
-    _ apns: inout SimulatedAPNs, _ bundleID: String, _ now: UnixTime
-  ) throws(PhoneError) -> [String] {
-    var tokens: [String] = []
-    for _ in 1...50 {
-      tokens.append(try apns.addPhone(PhoneSettings(bundleID: bundleID)).deviceToken)
-    }
-    apns.setState(.unregistered(since: now), ofToken: tokens[0])
-    apns.setState(.wrongEnvironment, ofToken: tokens[1])
-    return tokens
-  }
-
-  /// Lets all callers do their work, and records calls that have no result long after their
-  /// deadlines.
-  func work() async throws {
-    let callers = (0..<settings.callers).map { number in
-      SoakCaller(
-        shared, seed: settings.seed &* 1_000 &+ UInt64(number),
-        requests: settings.requests / settings.callers)
-    }
-    let (ledger, patience) = (shared.ledger, settings.patience)
-    try await withThrowingTaskGroup(of: [String]?.self) { group in
-      for caller in callers {
-        group.addTask {
-          var caller = caller
-          try await caller.run()
-          return nil
-        }
-      }
-      group.addTask { [loop] in
-        while true {
-          try await loop.sleep(for: .milliseconds(250))
-          let overdue = ledger.overdue(by: patience)
-          if !overdue.isEmpty { return overdue }
-        }
-      }
-      var working = callers.count
-      while working > 0, let report = try await group.next() {
-        if let report {
-          // Said at once: what hangs may hang beyond the test's own limit of time.
-          Issue.record("past their deadlines: \(report.joined(separator: ", "))")
-          break
-        }
-        working -= 1
-      }
-      group.cancelAll()
-    }
-  }
-
-  /// Ends all connections, waits until the simulator has done what it still holds back, and asks
-  /// what it accepted.
-  func settle() async throws -> Accepted {
-    await shared.client.close(grace: .seconds(1))
-    for _ in 1...3_000 where await simulator.openConnections > 0 {
-      try await loop.sleep(for: .milliseconds(10))
-    }
-    let open = await simulator.openConnections
-    if open > 0 { shared.ledger.fail("\(open) connections never ended") }
-    return await simulator.run { apns, _ in
-      Accepted(
-        byID: apns.acceptedIDs,
-        messages: apns.statistics.acceptedByPriority.values.reduce(0, +),
-        channelsMade: apns.statistics.answers[201, default: 0] - 10)
-    }
-  }
-
-  func stop() async {
-    await simulator.stop()
-    loop.stop()
-    server.stop()
   }
 }
