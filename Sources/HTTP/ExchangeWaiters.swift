@@ -19,20 +19,21 @@ struct ExchangeWaiters {
   enum Completion {
     case none
     case task(UnsafeContinuation<ExchangeOutcome, Never>)
-    case batch(ExchangeBatch, Int)
+    /// A request of a source, by its number there.
+    case feed(ExchangeFeed, Int)
   }
 
   struct Slot {
     var phase = Phase.free
     var completion = Completion.none
     var deadline = Moment.distantFuture
-    /// Names the request, so that its task can be cancelled; 0 for an item of a batch.
+    /// Names the request, so that its task can be cancelled; 0 for one of a source.
     var ticket: UInt64 = 0
     fileprivate var next: Int32 = -1
     fileprivate var previous: Int32 = -1
   }
 
-  private(set) var slots: [Slot] = []
+  private(set) var slots = Slab(Slot())
   private(set) var queuedCount = 0
   private(set) var inFlightCount = 0
   private var head: Int32 = -1
@@ -41,7 +42,7 @@ struct ExchangeWaiters {
   mutating func reserve(
     _ index: Int, deadline: Moment, ticket: UInt64, _ completion: Completion
   ) {
-    while slots.count <= index { slots.append(Slot()) }
+    slots.reserve(index)
     precondition(slots[index].phase == .free, "a slot has one user")
     slots[index].phase = .reserved
     slots[index].deadline = deadline
@@ -50,7 +51,7 @@ struct ExchangeWaiters {
   }
 
   /// The slot of a request that is still waited for. A search, since a cancellation is rare.
-  func index(of ticket: UInt64) -> Int? { slots.firstIndex { $0.ticket == ticket } }
+  func index(of ticket: UInt64) -> Int? { slots.indices.first { slots[$0].ticket == ticket } }
 
   func phase(_ index: Int) -> Phase { slots[index].phase }
 
@@ -106,65 +107,5 @@ struct ExchangeWaiters {
       if deadline <= now { indices.append(index) } else { next = min(next, deadline) }
     }
     return (indices, next)
-  }
-}
-
-/// One item of a batch: what differs from the template, and the body.
-package struct BatchItem: Sendable {
-  package var values: [String]
-  package var body: [UInt8]
-
-  package init(values: [String], body: [UInt8]) {
-    self.values = values
-    self.body = body
-  }
-}
-
-/// Many requests of one template that are waited for together.
-///
-/// Items take a stream when one is free and no single request waits, so a batch of any size holds
-/// no place in the queue.
-///
-/// `@unchecked Sendable` is right because it is made for, and touched by, one client alone.
-final class ExchangeBatch: @unchecked Sendable {
-  let template: RequestTemplate
-  let items: [BatchItem]
-  let deadline: Moment
-  private(set) var outcomes: [ExchangeOutcome?]
-  private(set) var nextItem = 0
-  private var open: Int
-  var continuation: UnsafeContinuation<[ExchangeOutcome], Never>?
-  var isCancelled = false
-
-  init(template: RequestTemplate, items: [BatchItem], deadline: Moment) {
-    self.template = template
-    self.items = items
-    self.deadline = deadline
-    outcomes = Array(repeating: nil, count: items.count)
-    open = items.count
-  }
-
-  var hasItems: Bool { nextItem < items.count }
-
-  func takeItem() -> Int {
-    defer { nextItem += 1 }
-    return nextItem
-  }
-
-  func finish(_ item: Int, _ outcome: ExchangeOutcome) {
-    outcomes[item] = outcome
-    open -= 1
-    resumeIfDone()
-  }
-
-  /// Ends the items that have not had a stream yet.
-  func finishRest(_ outcome: ExchangeOutcome) {
-    while hasItems { finish(takeItem(), outcome) }
-  }
-
-  func resumeIfDone() {
-    guard open == 0, let continuation else { return }
-    self.continuation = nil
-    continuation.resume(returning: outcomes.compactMap { $0 })
   }
 }

@@ -37,7 +37,7 @@ extension HTTP2Client {
     case .goAwayReceived(let announcement):
       goAway = announcement
       drain(.goingAway(announcement), announcement)
-      refuseWaiting(.notSent(.goingAway(announcement)))
+      refuseWaiting(.goingAway(announcement))
     case .pingAcknowledged(let payload): pingAnswered(payload)
     }
   }
@@ -60,7 +60,7 @@ extension HTTP2Client {
       closeNow(
         goAway.map { ExchangeFailure.goingAway($0).message } ?? said ?? "both sides are done")
     } else if drainReason != nil, waiters.value.inFlightCount == 0, waiters.value.queuedCount == 0,
-      batches.isEmpty
+      feeds.isEmpty
     {
       session.announceEnd()
       closeNow(drainReason?.message ?? "")
@@ -114,7 +114,7 @@ extension HTTP2Client {
     drainReason = failure
     resumeReady(.failure(.closedEarly(endpoint: peer, reason: closeReason, goAway)))
     stopTimers()
-    refuseWaiting(.notSent(failure))
+    refuseWaiting(failure)
     abandonStreams(failure)
     onEvent(.closed(reason: closeReason))
     for waiter in closeWaiters { waiter.resume() }
@@ -136,14 +136,14 @@ extension HTTP2Client {
 
 extension HTTP2Client: StreamHandler {
   package nonisolated func streamReceived(_ bytes: RawSpan) {
-    assumeIsolated { $0.received(bytes) }
+    onLoop(loop) { $0.received(bytes) }
   }
 
-  package nonisolated func streamWillFlush() { assumeIsolated { $0.flushOutput() } }
+  package nonisolated func streamWillFlush() { onLoop(loop) { $0.flushOutput() } }
 
-  package nonisolated func streamDrained() { assumeIsolated { $0.flushOutput() } }
+  package nonisolated func streamDrained() { onLoop(loop) { $0.flushOutput() } }
 
   package nonisolated func streamClosed(_ closure: StreamClosure) {
-    assumeIsolated { $0.ended(closure) }
+    onLoop(loop) { $0.ended(closure) }
   }
 }

@@ -27,10 +27,9 @@ extension HTTP2Client {
       let isInFlight = waiters.value.phase(index) == .inFlight
       finish(index, isInFlight ? .unknown(Self.unanswered) : .notSent(Self.unsent))
     }
-    for batch in batches where batch.deadline <= now { batch.finishRest(.notSent(Self.unsent)) }
-    batches.removeAll { !$0.hasItems }
+    for feed in feeds where feed.deadline <= now { stop(feed, Self.unsent) }
     // A few milliseconds together, so that deadlines close to each other cost one look.
-    let earliest = batches.map(\.deadline).reduce(next, min)
+    let earliest = feeds.map(\.deadline).reduce(next, min)
     if earliest < .distantFuture { watchDeadline(max(earliest, now + .milliseconds(4))) }
   }
 

@@ -6,15 +6,14 @@ extension HTTP2Client {
   // MARK: From request to stream
 
   func begin(
-    _ ticket: UInt64, _ template: RequestTemplate, _ values: [String], _ body: [UInt8],
-    _ deadline: Duration, _ continuation: UnsafeContinuation<ExchangeOutcome, Never>
+    _ ticket: UInt64, _ template: RequestTemplate, _ values: FieldValues, _ body: [UInt8],
+    _ deadline: Moment, _ continuation: UnsafeContinuation<ExchangeOutcome, Never>
   ) {
     if let refusal { return continuation.resume(returning: .notSent(refusal)) }
     lastUsed = loop.now
     let index = session.prepare(template, values: values, body: body)
-    let moment = lastUsed + deadline
-    waiters.value.reserve(index, deadline: moment, ticket: ticket, .task(continuation))
-    watchDeadline(moment)
+    waiters.value.reserve(index, deadline: deadline, ticket: ticket, .task(continuation))
+    watchDeadline(deadline)
     if mayStart { submit(index) } else { waiters.value.enqueue(index) }
   }
 
@@ -30,39 +29,44 @@ extension HTTP2Client {
     waiters.value.first == nil && waiters.value.inFlightCount < streamLimit
   }
 
-  func start(_ batch: ExchangeBatch) {
-    if let drainReason { batch.finishRest(.notSent(drainReason)) }
-    if batch.isCancelled { batch.finishRest(.notSent(.cancelled)) }
-    guard batch.hasItems else { return batch.resumeIfDone() }
-    batches.append(batch)
-    watchDeadline(batch.deadline)
+  func start(_ feed: ExchangeFeed) {
+    if let drainReason { feed.stop = drainReason }
+    guard feed.stop == nil else { return feed.resumeIfDone() }
+    feeds.append(feed)
+    watchDeadline(feed.deadline)
     pump()
   }
 
-  /// Gives free streams to those that wait longest, then to batches by turns.
+  /// Gives free streams to those that wait longest, then to sources by turns.
   func pump() {
     while stream.isOpen, waiters.value.inFlightCount < streamLimit {
       if let index = waiters.value.first {
         waiters.value.dequeue(index)
         submit(index)
-      } else if !submitFromBatch() {
+      } else if !submitFromSource() {
         return
       }
     }
   }
 
-  private func submitFromBatch() -> Bool {
-    guard let batch = batches.popLast() else { return false }
-    lastUsed = loop.now
-    let item = batch.takeItem()
-    if batch.hasItems { batches.insert(batch, at: 0) }
-    guard batch.template.accepts(batch.items[item].values) else {
-      batch.finish(item, .notSent(.unfitValues(batch.template)))
+  private func submitFromSource() -> Bool {
+    guard let feed = feeds.last else { return false }
+    guard let number = feed.source.next() else {
+      feeds.removeLast()
+      feed.isEmpty = true
+      feed.resumeIfDone()
       return true
     }
-    let index = session.prepare(
-      batch.template, values: batch.items[item].values, body: batch.items[item].body)
-    waiters.value.reserve(index, deadline: batch.deadline, ticket: 0, .batch(batch, item))
+    if feeds.count > 1 { feeds.insert(feeds.removeLast(), at: 0) }
+    lastUsed = loop.now
+    feed.open += 1
+    let item = feed.source.request(number)
+    guard feed.template.accepts(item.values) else {
+      feed.finish(number, .notSent(.unfitValues(feed.template)))
+      return true
+    }
+    let index = session.prepare(feed.template, values: item.values, body: item.body)
+    waiters.value.reserve(index, deadline: feed.deadline, ticket: 0, .feed(feed, number))
     submit(index)
     return true
   }
@@ -72,7 +76,7 @@ extension HTTP2Client {
       let reason = ExchangeFailure(.draining, "This connection has no stream ID left.")
       finish(index, .notSent(reason))
       drain(reason, nil)
-      refuseWaiting(.notSent(reason))
+      refuseWaiting(reason)
       return
     }
     if waiters.value.inFlightCount == 0 { becameBusy() }
@@ -106,7 +110,7 @@ extension HTTP2Client {
     switch completion {
     case .none: break
     case .task(let continuation): continuation.resume(returning: outcome)
-    case .batch(let batch, let item): batch.finish(item, outcome)
+    case .feed(let feed, let number): feed.finish(number, outcome)
     }
   }
 
@@ -116,24 +120,26 @@ extension HTTP2Client {
     finish(index, isInFlight ? .unknown(.cancelled) : .notSent(.cancelled))
   }
 
-  func cancel(_ batch: ExchangeBatch) {
-    batch.isCancelled = true
-    batches.removeAll { $0 === batch }
-    batch.finishRest(.notSent(.cancelled))
+  func cancel(_ feed: ExchangeFeed) {
+    stop(feed, .cancelled)
     for index in waiters.value.slots.indices {
-      guard case .batch(let owner, _) = waiters.value.slots[index].completion, owner === batch
-      else {
+      guard case .feed(let owner, _) = waiters.value.slots[index].completion, owner === feed else {
         continue
       }
       finish(index, .unknown(.cancelled))
     }
   }
 
+  /// Takes no more from a source; what was taken goes on.
+  func stop(_ feed: ExchangeFeed, _ reason: ExchangeFailure) {
+    if feed.stop == nil { feed.stop = reason }
+    feeds.removeAll { $0 === feed }
+    feed.resumeIfDone()
+  }
+
   /// Ends everything that has no stream.
-  func refuseWaiting(_ outcome: ExchangeOutcome) {
-    while let index = waiters.value.first { finish(index, outcome) }
-    let waiting = batches
-    batches = []
-    for batch in waiting { batch.finishRest(outcome) }
+  func refuseWaiting(_ reason: ExchangeFailure) {
+    while let index = waiters.value.first { finish(index, .notSent(reason)) }
+    while let feed = feeds.last { stop(feed, reason) }
   }
 }

@@ -21,7 +21,7 @@ package actor HTTP2Client {
   let stream: ByteStream
   let waiters = Pinned(ExchangeWaiters())
   private nonisolated let lastTicket = Atomic<UInt64>(0)
-  var batches: [ExchangeBatch] = []
+  var feeds: [ExchangeFeed] = []
   /// Why no new request is taken; nil while they are.
   var drainReason: ExchangeFailure?
   package internal(set) var goAway: GoAway?
@@ -154,7 +154,7 @@ package actor HTTP2Client {
   ) async -> ExchangeOutcome {
     do throws(ExchangeFailure) {
       let template = try RequestTemplate(request)
-      return await send(template, values: [], body: request.body, deadline: deadline)
+      return await send(template, body: request.body, deadline: MonotonicClock.now() + deadline)
     } catch {
       return .notSent(error)
     }
@@ -168,20 +168,22 @@ package actor HTTP2Client {
   /// - Parameters:
   ///   - values: one for each of the template's ``RequestTemplate/volatileNames``.
   ///   - body: shared, not copied: a fan-out gives the same array to all.
+  ///   - deadline: on the machine's monotonic clock.
   package nonisolated func send(
-    _ template: RequestTemplate, values: [String] = [], body: [UInt8], deadline: Duration
+    _ template: RequestTemplate, values: FieldValues = [], body: [UInt8], deadline: Moment
   ) async -> ExchangeOutcome {
     guard template.accepts(values) else { return .notSent(.unfitValues(template)) }
     let ticket = lastTicket.wrappingAdd(1, ordering: .relaxed).newValue
     return await withTaskCancellationHandler {
       await withUnsafeContinuation { continuation in
-        let begin: @Sendable (isolated HTTP2Client) -> Void = {
-          $0.begin(ticket, template, values, body, deadline, continuation)
-        }
         if loop.isOnLoop {
-          assumeIsolated(begin)
+          onLoop(loop) { $0.begin(ticket, template, values, body, deadline, continuation) }
         } else {
-          loop.execute { self.assumeIsolated(begin) }
+          loop.execute {
+            self.onLoop(self.loop) {
+              $0.begin(ticket, template, values, body, deadline, continuation)
+            }
+          }
         }
         // A cancellation from before has found no request with this ticket.
         if Task.isCancelled { cancelSoon(ticket) }
@@ -199,14 +201,29 @@ package actor HTTP2Client {
   package func sendAll(
     _ template: RequestTemplate, _ items: [BatchItem], deadline: Duration
   ) async -> [ExchangeOutcome] {
-    let batch = ExchangeBatch(template: template, items: items, deadline: loop.now + deadline)
+    let list = ExchangeList(items)
+    let reason = await carry(list, template, deadline: loop.now + deadline)
+    return list.outcomes(rest: .notSent(reason ?? .cancelled))
+  }
+
+  /// Takes requests from a source whenever a stream is free and no single request waits, so that a
+  /// source of any size holds no place in the queue.
+  ///
+  /// - Parameter deadline: on the machine's monotonic clock. What has no answer by then is reset,
+  ///   and no more is taken. The same happens when the task is cancelled.
+  /// - Returns: when all that was taken has ended: nil when the source is empty, or why no more was
+  ///   taken from it.
+  package func carry(
+    _ source: any ExchangeSource, _ template: RequestTemplate, deadline: Moment
+  ) async -> ExchangeFailure? {
+    let feed = ExchangeFeed(source: source, template: template, deadline: deadline)
     return await withTaskCancellationHandler {
       await withUnsafeContinuation { continuation in
-        batch.continuation = continuation
-        start(batch)
+        feed.continuation = continuation
+        start(feed)
       }
     } onCancel: {
-      loop.execute { self.assumeIsolated { $0.cancel(batch) } }
+      loop.execute { self.assumeIsolated { $0.cancel(feed) } }
     }
   }
 
@@ -226,7 +243,7 @@ package actor HTTP2Client {
   }
 
   private nonisolated func cancelSoon(_ ticket: UInt64) {
-    loop.execute { self.assumeIsolated { $0.cancel(ticket) } }
+    loop.execute { self.onLoop(self.loop) { $0.cancel(ticket) } }
   }
 }
 

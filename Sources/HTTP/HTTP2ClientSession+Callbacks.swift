@@ -38,6 +38,7 @@ private let headBegins: nghttp2_on_begin_headers_callback = { session, frame, no
   let index = exchange(session, frame.streamID)
   withNotes(notes) { notes in
     notes.current = index
+    notes.latest = (frame.streamID, index)
     // Trailers are not asked for by anything that we talk to, and are let go.
     guard let index, frame.pointee.headers.cat == NGHTTP2_HCAT_HEADERS else { return }
     if notes.exchanges[index].status >= 200 { notes.current = nil }
@@ -59,7 +60,7 @@ private let fieldReceived: nghttp2_on_header_callback = {
 
 private let bodyReceived: nghttp2_on_data_chunk_recv_callback = {
   session, _, streamID, bytes, count, notes in
-  guard let session, let notes, let index = exchange(session, streamID) else { return 0 }
+  guard let session, let notes, let index = exchange(session, streamID, notes) else { return 0 }
   withNotes(notes) { $0.bodyReceived(index, UnsafeBufferPointer(start: bytes, count: count)) }
   return 0
 }
@@ -68,7 +69,7 @@ private let frameReceived: nghttp2_on_frame_recv_callback = { session, frame, no
   guard let session, let frame, let notes else { return 0 }
   switch frame.kind {
   case NGHTTP2_HEADERS, NGHTTP2_DATA:
-    guard frame.endsStream, let index = exchange(session, frame.streamID) else { return 0 }
+    guard frame.endsStream, let index = exchange(session, frame.streamID, notes) else { return 0 }
     let isOpen = nghttp2_session_get_stream_local_close(session, frame.streamID) == 0
     withNotes(notes) {
       $0.exchanges[index].isComplete = !$0.exchanges[index].isTooLarge
@@ -106,8 +107,11 @@ private let frameSent: nghttp2_on_frame_send_callback = { session, frame, notes 
 
 private let streamClosed: nghttp2_on_stream_close_callback = {
   session, streamID, errorCode, notes in
-  guard let session, let notes, let index = exchange(session, streamID) else { return 0 }
-  withNotes(notes) { $0.closed.append((index, errorCode)) }
+  guard let session, let notes, let index = exchange(session, streamID, notes) else { return 0 }
+  withNotes(notes) { notes in
+    notes.latest = (0, nil)
+    notes.closed.append((index, errorCode))
+  }
   return 0
 }
 
@@ -122,6 +126,14 @@ private let faultFound: nghttp2_error_callback2 = { _, _, text, length, notes in
 private func exchange(_ session: OpaquePointer, _ streamID: Int32) -> Int? {
   guard let data = nghttp2_session_get_stream_user_data(session, streamID) else { return nil }
   return Int(bitPattern: data) - 1
+}
+
+/// The same, without asking when it is the stream whose head came last: most answers are a head.
+private func exchange(
+  _ session: OpaquePointer, _ streamID: Int32, _ notes: UnsafeMutableRawPointer
+) -> Int? {
+  let latest = withNotes(notes) { $0.latest }
+  return latest.streamID == streamID ? latest.index : exchange(session, streamID)
 }
 
 @inline(__always)

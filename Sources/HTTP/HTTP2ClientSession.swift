@@ -15,7 +15,7 @@ package final class HTTP2ClientSession {
 
   private let notes: Pinned<ExchangeNotes>
   private let engine: HTTP2Engine
-  private var scratch = HeadScratch()
+  private let scratch = HeadScratch()
 
   /// - Parameters:
   ///   - settings: sent first; server push is always switched off.
@@ -36,7 +36,9 @@ package final class HTTP2ClientSession {
   }
 
   /// Takes a slot for a request, which is not sent yet.
-  package func prepare(_ template: RequestTemplate, values: [String], body: [UInt8]) -> Int {
+  package func prepare(
+    _ template: RequestTemplate, values: FieldValues, body: [UInt8]
+  ) -> Int {
     notes.value.allocate(template, values, body)
   }
 
@@ -52,22 +54,23 @@ package final class HTTP2ClientSession {
   /// - Returns: false when this connection can open no more streams: all IDs are used, or the peer
   ///   is going away. The slot is still the caller's.
   package func submit(_ index: Int) -> Bool {
-    guard let template = notes.value.exchanges[index].template else {
+    let exchange = notes.value.exchanges.address(index)
+    guard let template = exchange.pointee.template else {
       preconditionFailure("slot \(index) holds no request")
     }
     let userData = UnsafeMutableRawPointer(bitPattern: index + 1)
     var provider = nghttp2_data_provider(
       source: nghttp2_data_source(ptr: userData), read_callback: HTTP2ClientCallbacks.readBody)
-    let isEmpty = notes.value.exchanges[index].body.isEmpty
-    let streamID = template.withEntries(notes.value.exchanges[index].values, &scratch) { entries in
+    let isEmpty = exchange.pointee.body.isEmpty
+    let streamID = template.withEntries(exchange.pointee.values, scratch) { entries in
       withUnsafePointer(to: &provider) { provider in
         nghttp2_submit_request(
           engine.session, nil, entries, template.count, isEmpty ? nil : provider, userData)
       }
     }
     guard streamID > 0 else { return false }
-    notes.value.exchanges[index].values = []
-    notes.value.exchanges[index].streamID = streamID
+    exchange.pointee.values = FieldValues()
+    exchange.pointee.streamID = streamID
     return true
   }
 
@@ -148,10 +151,7 @@ package final class HTTP2ClientSession {
 
   private func outcome(_ index: Int, _ errorCode: UInt32) -> ExchangeOutcome {
     if notes.value.exchanges[index].isComplete {
-      return .answered(
-        HTTPResponse(
-          status: notes.value.exchanges[index].status, fields: notes.value.exchanges[index].fields,
-          body: notes.value.exchanges[index].responseBody))
+      return .answered(notes.value.exchanges[index].takeResponse())
     }
     if notes.value.exchanges[index].isTooLarge {
       return .unknown(

@@ -2,7 +2,7 @@
 struct Exchange {
   /// Kept until the stream is closed: nghttp2 points into it.
   var template: RequestTemplate?
-  var values: [String] = []
+  var values = FieldValues()
   var body: [UInt8] = []
   var bodyOffset = 0
   /// 0 until nghttp2 has been given the request.
@@ -19,6 +19,37 @@ struct Exchange {
   var fields = HTTPFields()
   var fieldBytes = 0
   var responseBody: [UInt8] = []
+
+  mutating func begin(_ template: RequestTemplate, _ values: FieldValues, _ body: [UInt8]) {
+    self.template = template
+    self.values = values
+    self.body = body
+  }
+
+  /// The answer as it came; it is no longer here afterwards.
+  mutating func takeResponse() -> HTTPResponse {
+    var response = HTTPResponse(status: status)
+    swap(&response.fields, &fields)
+    swap(&response.body, &responseBody)
+    return response
+  }
+
+  /// Leaves the slot as if it were new; what was handed out has gone with its outcome.
+  mutating func end() {
+    template = nil
+    body = []
+    bodyOffset = 0
+    streamID = 0
+    isWritten = false
+    isComplete = false
+    wasResetByUs = false
+    isTooLarge = false
+    status = 0
+    fieldBytes = 0
+    if values.count > 0 { values = FieldValues() }
+    if !fields.isEmpty { fields.removeAll() }
+    if !responseBody.isEmpty { responseBody = [] }
+  }
 }
 
 /// How much of an answer a client takes in.
@@ -37,7 +68,7 @@ package struct ResponseLimits: Sendable, Hashable {
 /// A stream's user data in nghttp2 is the index of its exchange plus one, so that a callback finds
 /// it without a dictionary. Slots of closed exchanges are used again.
 struct ExchangeNotes {
-  var exchanges: [Exchange] = []
+  private(set) var exchanges = Slab(Exchange())
   var events: [HTTP2ClientSession.Event] = []
   /// Exchanges whose stream is closed, with HTTP/2's error code, in order.
   var closed: [(index: Int, errorCode: UInt32)] = []
@@ -47,31 +78,28 @@ struct ExchangeNotes {
   var oversized: [Int] = []
   /// The exchange whose head is being received.
   var current: Int?
+  /// The stream whose head came last, as long as it is open; 0 for none.
+  var latest: (streamID: Int32, index: Int?) = (0, nil)
   var goAway: GoAway?
   var fault: String?
   let limits: ResponseLimits
-  private var free: [Int] = []
 
   init(limits: ResponseLimits) { self.limits = limits }
 
-  mutating func allocate(_ template: RequestTemplate, _ values: [String], _ body: [UInt8]) -> Int {
-    let index: Int
-    if let last = free.popLast() {
-      index = last
-    } else {
-      index = exchanges.count
-      exchanges.append(Exchange())
-    }
-    exchanges[index] = Exchange(template: template, values: values, body: body)
+  mutating func allocate(
+    _ template: RequestTemplate, _ values: FieldValues, _ body: [UInt8]
+  ) -> Int {
+    let index = exchanges.take()
+    exchanges[index].begin(template, values, body)
     return index
   }
 
   mutating func release(_ index: Int) {
-    exchanges[index] = Exchange()
-    free.append(index)
+    exchanges[index].end()
+    exchanges.giveBack(index)
   }
 
-  var inUse: Int { exchanges.count - free.count }
+  var inUse: Int { exchanges.inUse }
 
   // What the callbacks call.
 

@@ -20,7 +20,7 @@ package final class HTTP2ServerSession {
 
   private let notes: Pinned<ServerNotes>
   private let engine: HTTP2Engine
-  private var scratch = HeadScratch()
+  private let scratch = HeadScratch()
   /// Streams to reset once their answers are out: nghttp2 drops an answer that waits behind a reset.
   private var resets: [Int32] = []
 

@@ -82,8 +82,7 @@ package final class RequestTemplate: @unchecked Sendable {
   ///   - values: one for each of ``volatileNames``, already checked.
   ///   - body: is given the list; its volatile values are gone when `body` returns.
   func withEntries<Result>(
-    _ values: [String], _ scratch: inout HeadScratch,
-    _ body: (UnsafePointer<nghttp2_nv>) -> Result
+    _ values: FieldValues, _ scratch: HeadScratch, _ body: (UnsafePointer<nghttp2_nv>) -> Result
   ) -> Result {
     if volatileIndices.isEmpty { return body(entries) }
     return scratch.withPatched(
@@ -91,9 +90,11 @@ package final class RequestTemplate: @unchecked Sendable {
   }
 
   /// Whether each value may travel in its place.
-  package func accepts(_ values: [String]) -> Bool {
+  package func accepts(_ values: FieldValues) -> Bool {
     guard values.count == volatileIndices.count else { return false }
-    for (name, var value) in zip(volatileNames, values) {
+    if values.areChecked { return true }
+    for (index, name) in volatileNames.enumerated() {
+      var value = values[index]
       guard Self.isValid(&value, for: name) else { return false }
     }
     return true
@@ -125,32 +126,51 @@ package final class RequestTemplate: @unchecked Sendable {
 }
 
 /// Reused memory in which a head is put together just before nghttp2 copies it.
-struct HeadScratch {
+final class HeadScratch {
   private var entries: [nghttp2_nv] = []
   private var bytes: [UInt8] = []
+  /// For the volatile values of one head; it only grows.
+  private var text = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: 1_024)
+  private var list = UnsafeMutableBufferPointer<nghttp2_nv>.allocate(capacity: 32)
+
+  deinit {
+    text.deallocate()
+    list.deallocate()
+  }
 
   /// A copy of a template's list with the volatile values in their places.
-  mutating func withPatched<Result>(
-    _ stable: UnsafeBufferPointer<nghttp2_nv>, at indices: [Int], values: [String],
+  func withPatched<Result>(
+    _ stable: UnsafeBufferPointer<nghttp2_nv>, at indices: [Int], values: FieldValues,
     _ body: (UnsafePointer<nghttp2_nv>) -> Result
   ) -> Result {
-    entries.removeAll(keepingCapacity: true)
-    entries.append(contentsOf: stable)
-    bytes.removeAll(keepingCapacity: true)
-    for value in values { bytes.append(contentsOf: value.utf8) }
-    return bytes.withUnsafeMutableBufferPointer { text in
-      var end = 0
-      for (index, value) in zip(indices, values) {
-        entries[index].value = text.baseAddress.map { $0 + end }
-        entries[index].valuelen = value.utf8.count
-        end += value.utf8.count
+    if stable.count > list.count { Self.grow(&list, to: stable.count) }
+    _ = list.update(fromContentsOf: stable)
+    let needed = indices.indices.reduce(0) { $0 + values[$1].utf8.count }
+    if needed > text.count { Self.grow(&text, to: needed) }
+    var end = 0
+    for (position, index) in indices.enumerated() {
+      var value = values[position]
+      let start = text.baseAddress.unsafelyUnwrapped + end
+      let count = value.withUTF8 { bytes in
+        if let source = bytes.baseAddress { start.update(from: source, count: bytes.count) }
+        return bytes.count
       }
-      return entries.withUnsafeBufferPointer { list in list.baseAddress.map(body)! }
+      list[index].value = start
+      list[index].valuelen = count
+      end += count
     }
+    return body(UnsafePointer(list.baseAddress.unsafelyUnwrapped))
+  }
+
+  private static func grow<Element>(
+    _ buffer: inout UnsafeMutableBufferPointer<Element>, to count: Int
+  ) {
+    buffer.deallocate()
+    buffer = .allocate(capacity: max(count, 2 * buffer.count))
   }
 
   /// A list of names and values that nghttp2 copies.
-  mutating func withList<Result>(
+  func withList<Result>(
     status: Int, _ fields: HTTPFields, _ body: (UnsafePointer<nghttp2_nv>, Int) -> Result
   ) -> Result {
     bytes.removeAll(keepingCapacity: true)

@@ -167,8 +167,8 @@ extension PushOptions {
   }
 
   /// The values of one push's head, in the order of its shape's template.
-  func values(to token: DeviceToken, id: String) -> [String] {
-    var values = [token.path, id]
+  func values(to token: DeviceToken, id: String) -> FieldValues {
+    var values: FieldValues = [token.path, id]
     if let text = expiration.text { values.append(text) }
     if let collapseID { values.append(collapseID) }
     return values

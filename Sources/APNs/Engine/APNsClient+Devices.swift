@@ -60,7 +60,7 @@ extension APNsClient {
     if let failure = fault(template.options.type, bytes: payload.count, id: id) {
       return .notSent(failure)
     }
-    let values = [token.path, id ?? requestIDs.next()]
+    let values: FieldValues = [token.path, id ?? requestIDs.next()]
     return PushResult(
       await exchange.send(
         over: pushes, template.cached, values: values, body: payload,

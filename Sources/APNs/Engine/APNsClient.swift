@@ -127,7 +127,7 @@ public actor APNsClient {
   ) async -> BroadcastResult {
     if let failure = Self.ruleFailure(broadcast) { return .notSent(failure) }
     let requestID = broadcast.requestID ?? requestIDs.next()
-    let values = [broadcast.channelID.text, broadcast.expiration, requestID]
+    let values: FieldValues = [broadcast.channelID.text, broadcast.expiration, requestID]
     let answer = await exchange.send(
       over: broadcasts, templates.template(broadcast.priority), values: values,
       body: broadcast.payload, deadline: loop.now + deadline,

@@ -99,7 +99,7 @@ final class AuthorizedExchange {
   var usesTokens: Bool { if case .token = credentials { true } else { false } }
 
   func send(
-    over pool: ConnectionPool, _ template: CachedTemplate, values: [String], body: [UInt8],
+    over pool: ConnectionPool, _ template: CachedTemplate, values: FieldValues, body: [UInt8],
     deadline: Moment, retries: RetryPolicy = .never
   ) async -> Answer {
     if let refusal = gate.refusal(at: loop.now) { return .notSent(.credentialsRefused(refusal)) }

@@ -138,7 +138,7 @@ actor ConnectionPool {
   ///
   /// - Parameter deadline: on the machine's monotonic clock; bounds everything.
   func send(
-    _ template: RequestTemplate, values: [String], body: [UInt8], deadline: Moment
+    _ template: RequestTemplate, values: FieldValues, body: [UInt8], deadline: Moment
   ) async -> Reply {
     var attempts = 0
     while true {
@@ -150,7 +150,7 @@ actor ConnectionPool {
       }
       connection.inFlight += 1
       let outcome = await client.send(
-        template, values: values, body: body, deadline: deadline - loop.now)
+        template, values: values, body: body, deadline: deadline)
       learn(outcome, of: connection)
       ended(1, on: connection)
       guard case .notSent(let failure) = outcome, Self.isWorthAnother(failure.kind) else {
