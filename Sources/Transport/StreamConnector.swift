@@ -11,6 +11,9 @@ package struct ConnectOptions: Sendable {
   package var userTimeout: Duration = .seconds(15)
   /// The head start that each address has over the next one (RFC 8305 advises 250 ms).
   package var headStart: Duration = .milliseconds(250)
+  /// How many addresses to put last that would have been tried first. Who raises it after an attempt
+  /// that failed does not meet the same dead end again: an address may answer and then say nothing.
+  package var skipped = 0
   /// Stands in for the name server: the addresses of a host, as numbers. Nil asks the system, anew
   /// for each connection, so that one that replaces another goes where the name points then.
   package var addresses: (@Sendable (_ host: String) -> [String])?
@@ -136,13 +139,15 @@ private final class ConnectRace: @unchecked Sendable {
     switch result {
     case .failure(let error): finish(.failure(error))
     case .success(let addresses):
-      waiting = Self.interleaved(addresses)
+      let order = Self.interleaved(addresses)
+      let skipped = order.isEmpty ? 0 : options.skipped % order.count
+      // The last come first, for `popLast`.
+      waiting = Array(order[skipped...] + order[..<skipped]).reversed()
       startNext()
     }
   }
 
-  /// Families by turns, the resolver's first choice first; the order is last to first, for
-  /// `popLast`.
+  /// Families by turns, the resolver's first choice first.
   private static func interleaved(_ addresses: [SocketAddress]) -> [SocketAddress] {
     guard let first = addresses.first else { return [] }
     var preferred = addresses.filter { $0.family == first.family }[...]
@@ -152,7 +157,7 @@ private final class ConnectRace: @unchecked Sendable {
       if let address = preferred.popFirst() { order.append(address) }
       if let address = other.popFirst() { order.append(address) }
     }
-    return order.reversed()
+    return order
   }
 
   private func startNext() {

@@ -239,6 +239,35 @@ extension ClientBench {
   }
 }
 
+@Suite(.timeLimit(.minutes(1))) struct `An address that answers and says nothing` {
+  @Test func `is not tried first again`() async throws {
+    let server = try await ScriptedAPNs.start(raisesLimitTo: nil, address: "127.0.0.2")
+    let loop = try EventLoop(name: "mute")
+    // TCP comes about, and then nobody speaks TLS.
+    let mute = try await StreamListener.bind(
+      .tcp(host: "127.0.0.78", port: server.port), on: loop
+    ) { $0.start(Mute()) }
+    var configuration = APNsClientConfiguration()
+    configuration.pushes.http.connect.addresses = { _ in ["127.0.0.78", "127.0.0.2"] }
+    configuration.pushes.http.connect.deadline = .seconds(1)
+    var hosts = server.hosts
+    hosts.push.endpoint = .tcp(host: "push.example", port: server.port)
+    try await withBench(server, configuration: configuration, hosts: hosts) { bench in
+      try await bench.expectPushed()
+      #expect(await bench.client.health.pushes.failedToOpen >= 1)
+    }
+    mute.close()
+    loop.stop()
+  }
+
+  private final class Mute: StreamHandler {
+    func streamReceived(_ bytes: RawSpan) {}
+    func streamWillFlush() {}
+    func streamDrained() {}
+    func streamClosed(_ closure: StreamClosure) {}
+  }
+}
+
 @Suite(.timeLimit(.minutes(1))) struct `Several apps, teams and environments` {
   @Test func `in one process share a key's token, and no connection`() async throws {
     let worlds = [try await ScriptedAPNs.start(), try await ScriptedAPNs.start()]

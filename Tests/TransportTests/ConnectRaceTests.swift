@@ -8,12 +8,13 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct `A race for a connection` {
   /// Connects to `push.example`, which has these addresses.
   private func connect(
-    _ addresses: [String], port: Int, headStart: Duration = .seconds(50)
+    _ addresses: [String], port: Int, headStart: Duration = .seconds(50), skipped: Int = 0
   ) async throws -> String {
     let loop = try EventLoop(name: "race")
     defer { loop.stop() }
     var options = ConnectOptions()
     options.headStart = headStart
+    options.skipped = skipped
     options.addresses = { host in host == "push.example" ? addresses : [] }
     let stream = try await StreamConnector.connect(
       to: .tcp(host: "push.example", port: port), options: options, on: loop)
@@ -69,6 +70,19 @@ import Testing
       let peer = try await connect(
         ["127.0.0.77", "127.0.0.2"], port: port, headStart: .milliseconds(20))
       #expect(peer == "127.0.0.2:\(port)")
+      swallower.close()
+    }
+  }
+
+  @Test func `begins elsewhere when it is told to`() async throws {
+    try await withListener(on: "127.0.0.2") { port in
+      let swallower = try Swallower(port: port)
+      for skipped in [1, 3] {
+        // The head start is longer than the test may take.
+        let peer = try await connect(
+          ["127.0.0.77", "127.0.0.2"], port: port, skipped: skipped)
+        #expect(peer == "127.0.0.2:\(port)")
+      }
       swallower.close()
     }
   }

@@ -89,6 +89,6 @@ public struct APNsHealth: Sendable {
     if case .refused(let refusal) = credentials {
       return "\(APNsFailure.credentialsRefused(refusal))"
     }
-    return broadcasts.connectProblem ?? management.connectProblem
+    return broadcasts.connectProblem ?? management.connectProblem ?? pushes.connectProblem
   }
 }

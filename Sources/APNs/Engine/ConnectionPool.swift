@@ -102,6 +102,7 @@ actor ConnectionPool {
   /// The one that is being opened: one at a time.
   private var opening: Connection?
   private var nextID = 0
+  private var failuresInARow = 0
   private var backoff = ReconnectBackoff()
   private var retryTimer: LoopTimer?
   private var upkeepTimer: LoopTimer?
@@ -296,21 +297,25 @@ actor ConnectionPool {
   private func connect() async {
     guard let connection = opening else { return }
     let id = connection.id
+    var http = configuration.http
+    http.connect.skipped = failuresInARow
     do throws(HTTP2ConnectError) {
       let client = try await HTTP2Client.connect(
-        to: host.target, tls: tls, serverName: host.name, configuration: configuration.http,
+        to: host.target, tls: tls, serverName: host.name, configuration: http,
         on: loop,
         onEvent: { [weak self] event in self?.assumeIsolated { $0.handle(event, of: id) } }
       )
       connection.client = client
       connection.limit = await client.streamLimit
       opening = nil
+      failuresInARow = 0
       counters.opened += 1
       counters.connectProblem = nil
       if isClosed { return await client.close() }
       if connection.isUsable { connections.append(connection) } else { lost(connection) }
     } catch {
       opening = nil
+      failuresInARow += 1
       counters.failedToOpen += 1
       counters.connectProblem = "\(error)"
       backoff.failed(at: loop.now, using: &random)
