@@ -131,8 +131,12 @@ private func encoded(_ payload: BroadcastPayload) throws -> String {
     #expect(String(decoding: try broadcast(json).payload, as: UTF8.self) == json)
   }
 
+  private static let start =
+    #"{"aps":{"timestamp":1,"event":"start","content-state":{},"attributes-type":"T","#
+    + #""attributes":{},"alert":{"title":"t","body":"b"}}}"#
+
   @Test(arguments: [
-    "[]", "{}", #"{"aps":{"timestamp":1,"event":"start","content-state":{}}}"#,
+    "[]", "{}", start,
     #"{"aps":{"timestamp":1790000000000,"event":"end"}}"#,
     #"{"aps":{"timestamp":1,"event":"update"}}"#,
   ])
