@@ -15,6 +15,19 @@ package enum BenchCoalescingCommand: Command {
       Priority-10 broadcasts an hour, separated by commas: divisors of 3600 from 12 to 1800. \
       Bursts are ten minutes' worth.
       """)
+  static let service = Option<Bool>.flag(
+    "service",
+    help: """
+      Plays the traces through a whole service with a Redis and a simulated APNs of its own, \
+      all at once, and takes the figures from APNs' record. Only the recorded ones where there \
+      are any, at the first of the budgets, or 60 if none is named.
+      """)
+  static let speed = Option<Double>.number(
+    "speed", in: 1...1_000, unit: "times the traces' own pace", default: 120,
+    help: """
+      With --service: scales the clock of all. The machine's own delays count as many times: the \
+      slower, the truer.
+      """)
   static let json = Option<Bool>.flag(
     "json", help: "Writes a JSON object; ratio_to_optimum is the headline.")
 
@@ -26,16 +39,18 @@ package enum BenchCoalescingCommand: Command {
       knows the future. Recorded traces and invented ones are never pooled. Captures that were \
       noted to the whole minute are spread over it first, always the same way.
       """,
-    options: [traces.spec, budgets.spec, json.spec],
+    options: [traces.spec, budgets.spec, service.spec, speed.spec, json.spec],
     examples: [
       "fieldcast bench coalescing", "fieldcast bench coalescing --traces traces --json",
       "fieldcast bench coalescing --traces my-day.csv --budgets 12,60",
+      "fieldcast bench coalescing --traces traces --service --speed 60",
     ],
-    statuses: [.checkFailed, .badInput, .noInput])
+    statuses: [.checkFailed, .badInput, .noInput, .unavailable])
 
   package static func run(_ arguments: ParsedArguments) async throws -> ExitStatus {
     let budgets = try budgets(from: arguments[budgets])
     let pools = try Pool.all(recordedAt: arguments[traces])
+    guard !arguments[service] else { return try await runService(pools[0], budgets, arguments) }
     let trips = pools.reduce(0) { $0 + $1.traces.count }
     let progress = ProgressLine("optimum", of: trips * budgets.count)
     var reported: [CoalescingReport.Pool] = []
@@ -48,6 +63,25 @@ package enum BenchCoalescingCommand: Command {
     Terminal.output.write(
       arguments[json]
         ? report.json() + "\n" : report.text(coloured: Terminal.output.style.isColoured))
+    return report.brokenPromises.isEmpty ? .success : .checkFailed
+  }
+
+  private static func runService(
+    _ pool: Pool, _ budgets: [ReplayBudget], _ arguments: ParsedArguments
+  ) async throws -> ExitStatus {
+    let budget = arguments.isGiven(Self.budgets) ? budgets[0] : ReplayBudget(perHour: 60)
+    let progress = ProgressLine("percent of the longest trip", of: 100)
+    let report: ServiceCoalescing
+    do {
+      report = try await CoalescingStage.play(
+        pool.trips, pool.kind, budget ?? budgets[0], speed: arguments[speed]
+      ) { progress.show(Int($0 * 100)) }
+    } catch {
+      throw CommandFailure(.unavailable, "The traces could not be played: \(error)")
+    }
+    progress.finish()
+    let coloured = Terminal.output.style.isColoured
+    Terminal.output.write(arguments[json] ? report.json() + "\n" : report.text(coloured: coloured))
     return report.brokenPromises.isEmpty ? .success : .checkFailed
   }
 

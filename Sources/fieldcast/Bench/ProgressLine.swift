@@ -25,7 +25,7 @@ final class ProgressLine: Sendable {
     if Terminal.errors.isTerminal { Terminal.errors.write("\r\u{1B}[K") }
   }
 
-  private func show(_ done: Int) {
+  func show(_ done: Int) {
     guard Terminal.errors.isTerminal else { return }
     Terminal.errors.write("\r\(what) \(done) of \(count)\u{1B}[K")
   }

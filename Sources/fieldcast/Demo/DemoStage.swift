@@ -29,8 +29,10 @@ struct DemoStage: Sendable {
   ///   - log: of the service.
   ///   - length: of the trip. iOS ends a card after eight hours, and an app then starts another;
   ///     the demo's phones have no app, so for longer trips their cards live longer instead.
+  ///   - configure: changes the service's settings.
   static func open(
-    speed: Double, length: Duration, log: ServiceLog
+    speed: Double, length: Duration, log: ServiceLog,
+    configure: (inout ServiceConfiguration) -> Void = { _ in }
   ) async throws -> DemoStage {
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("fieldcast-demo-\(UUID().uuidString.prefix(8))")
@@ -41,8 +43,9 @@ struct DemoStage: Sendable {
     var apns = SimulatorConfiguration()
     apns.phones.activeLimit = max(apns.phones.activeLimit, length + .seconds(4 * 3_600))
     let simulator = try await Simulator.start(apns, clock: clock, loop: worldLoop)
-    let configuration = try serviceConfiguration(
+    var configuration = try serviceConfiguration(
       simulator.access, folder: folder.path, clock: clock)
+    configure(&configuration)
     let service = try await Service.start(configuration, log: log, on: serviceLoop)
     // Its owner is the stage: closing it waits for the task.
     let serving = Task(executorPreference: serviceLoop.tasks) { await service.run() }

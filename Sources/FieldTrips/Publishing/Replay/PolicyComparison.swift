@@ -128,21 +128,31 @@ package struct SignificantWaits: Sendable {
       let schedule = PolicyReplay.broadcasts(
         of: .rule(budget.applied(to: policy)), over: trip,
         isSignificant: { rules.isSignificant(noteNumber: Int64($0) + 1) })
-      let marked = trip.changes.indices.filter { rules.isSignificant(noteNumber: Int64($0) + 1) }
       let part = ReplayMetrics(
-        changes: marked.map { Double(trip.changes[$0]) }, broadcasts: schedule.map(Double.init),
-        end: Double(trip.end))
+        changes: SignificantWaits.numbers(in: trip).map { Double(trip.changes[$0 - 1]) },
+        broadcasts: schedule.map(Double.init), end: Double(trip.end))
       waits += part.waits
       longest = max(longest, ReplayMetrics(trip, broadcasts: schedule).maxWait)
       excess += budget.excess(of: schedule.map(Double.init), overdraft: policy.overdraft)
     }
     waits.sort()
     count = waits.count
-    p99Seconds = Percentile.of(waits, at: 0.99)
+    p99Seconds = SignificantWaits.p99(of: waits)
     maxSeconds = waits.last ?? 0
     longestWaitOfAll = longest
     self.excess = excess
   }
+
+  /// The significant notes of a trip, by their numbers from 1.
+  package static func numbers(in trip: ReplayTrip) -> [Int] {
+    let rules = ActivityType.fieldTrip.definition.significance
+    return trip.changes.indices.map { $0 + 1 }.filter {
+      rules.isSignificant(noteNumber: Int64($0))
+    }
+  }
+
+  /// - Parameter waits: the shortest first.
+  package static func p99(of waits: [Double]) -> Double { Percentile.of(waits, at: 0.99) }
 }
 
 extension SignificanceRules {
