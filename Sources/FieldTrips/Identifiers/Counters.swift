@@ -8,6 +8,8 @@ package struct Revision: Hashable, Comparable, Sendable {
   }
 
   package static let initial = Revision(0)
+  /// Of the content-state that a trip is created with, and that its members join with.
+  package static let first = Revision(1)
   package var next: Revision { Revision(number + 1) }
 
   package static func < (left: Revision, right: Revision) -> Bool { left.number < right.number }

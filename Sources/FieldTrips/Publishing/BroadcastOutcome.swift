@@ -7,8 +7,11 @@ package enum BroadcastOutcome: Sendable, Equatable {
   /// 429 `TooManyProviderTokenUpdates`: not this channel's fault. Certainly not published.
   case providerTokenThrottled(retryAfter: Duration? = nil)
   /// Certainly not published and nobody's fault: 503, a refused stream, a connection lost before
-  /// the request was written, a GOAWAY below its stream; also when the reservation itself failed.
+  /// the request was written, a GOAWAY below its stream.
   case notSent(retryAfter: Duration? = nil)
+  /// The reservation failed, so that nothing left us: the store is not there. APNs has no part in
+  /// it, and is no reason to wait for long.
+  case notReserved
   /// No one knows: 500, no answer in time, connection lost after the request was written.
   case unknown
   /// 400 `ChannelNotRegistered` or `BadChannelId`.
@@ -19,7 +22,7 @@ package enum BroadcastOutcome: Sendable, Equatable {
   /// Whether the phones certainly did not get it, so that its token is not spent.
   var isRefunded: Bool {
     switch self {
-    case .providerTokenThrottled, .notSent, .channelGone, .refused: true
+    case .providerTokenThrottled, .notSent, .notReserved, .channelGone, .refused: true
     case .accepted, .throttled, .unknown: false
     }
   }
@@ -27,7 +30,7 @@ package enum BroadcastOutcome: Sendable, Equatable {
   var retryAfter: Duration? {
     switch self {
     case .throttled(let span), .providerTokenThrottled(let span), .notSent(let span): span
-    case .accepted, .unknown, .channelGone, .refused: nil
+    case .accepted, .notReserved, .unknown, .channelGone, .refused: nil
     }
   }
 }

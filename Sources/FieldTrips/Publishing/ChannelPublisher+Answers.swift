@@ -29,7 +29,7 @@ extension ChannelPublisher {
     if outcome == .channelGone { channelGone() }
     switch (flight.rank, outcome) {
     case (.tail, .accepted): tailPauses = 0
-    case (.tail, _): tailFailed(outcome, at: now)
+    case (.tail, _): tailFailed(flight, outcome, at: now)
     case (_, .accepted): accepted(flight, at: now)
     default: failed(flight, outcome, at: now, using: &generator)
     }
@@ -69,9 +69,14 @@ extension ChannelPublisher {
     backOff(outcome, isHurried: flight.rank < .ordinary, at: now, using: &generator)
   }
 
-  /// A lost tail is not worth a retry: the next one carries more. It says nothing about priority 10.
-  private mutating func tailFailed(_ outcome: BroadcastOutcome, at now: Moment) {
+  /// A lost tail is not worth a retry: the next one carries more. A lost refresh is, since without
+  /// it the card goes stale. Neither says anything about priority 10.
+  private mutating func tailFailed(_ flight: Flight, _ outcome: BroadcastOutcome, at now: Moment) {
     isTailDirty = !backlog.isEmpty
+    if flight.isRefresh, phase == .live {
+      isRefreshWanted = true
+      refreshRetryAt = now + policy.refreshRetry
+    }
     switch outcome {
     case .throttled: pauseTail(at: now)
     case .refused: tailPausedUntil = max(tailPausedUntil, now + policy.defectRetry)
@@ -134,6 +139,12 @@ extension ChannelPublisher {
     _ outcome: BroadcastOutcome, isHurried: Bool, at now: Moment,
     using generator: inout some RandomNumberGenerator
   ) {
+    if outcome == .notReserved {
+      // Tried about once a second, however long the store is away: it is ours, and knows no limit.
+      let jitter = Duration.nanoseconds(Int64.random(in: 0...1_000_000_000, using: &generator))
+      retryAt = max(retryAt, now + .seconds(1) + jitter)
+      return
+    }
     attempt += 1
     let cap = isHurried || backlog.isUrgent ? policy.significantBackoffCap : policy.backoffCap
     let bound = min(cap, policy.backoffBase * (1 << min(attempt, 20)))

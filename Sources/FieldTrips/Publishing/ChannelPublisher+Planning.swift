@@ -57,10 +57,11 @@ extension ChannelPublisher {
 
   private func relaxedDue(at now: Moment, before immediate: Moment?) -> Moment? {
     guard flights.isEmpty else { return nil }
-    guard isRefreshWanted || (policy.isTailOn && isTailDirty && now >= tailPausedUntil) else {
-      return nil
-    }
-    let due = max(now, lastSend.map { $0 + policy.tailGap } ?? now)
+    let earliest = max(now, lastSend.map { $0 + policy.tailGap } ?? now)
+    let tail =
+      policy.isTailOn && isTailDirty && now >= tailPausedUntil ? earliest : nil
+    let refresh = isRefreshWanted ? max(earliest, refreshRetryAt) : nil
+    guard let due = [tail, refresh].compactMap({ $0 }).min() else { return nil }
     if let immediate, immediate <= due + policy.tailSkip { return nil }
     return due
   }

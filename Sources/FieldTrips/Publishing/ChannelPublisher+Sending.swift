@@ -17,7 +17,7 @@ extension ChannelPublisher {
   /// - Returns: nil if nothing is due any more; plan again then.
   package mutating func beginSend(at now: Moment, wall: UnixTime) -> Reservation? {
     guard case .send(let rank) = plan(at: now, wall: wall) else { return nil }
-    var flight = Flight(id: nextID, rank: rank)
+    var flight = Flight(id: nextID, rank: rank, isRefresh: isRefreshWanted)
     nextID &+= 1
     if rank != .tail {
       // The end is on no budget, but what it takes is not there for others.

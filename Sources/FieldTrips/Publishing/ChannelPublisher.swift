@@ -30,7 +30,7 @@ package import Clocks
 ///   await store.record(aftermath)
 /// } catch {
 ///   // Nothing left us, so the token comes back.
-///   _ = channel.publisher.answered(reservation.id, .notSent(), at: clock.now, using: &random)
+///   _ = channel.publisher.answered(reservation.id, .notReserved, at: clock.now, using: &random)
 /// }
 /// await step(channel)
 /// ```
@@ -93,6 +93,8 @@ package struct ChannelPublisher: Sendable {
   var isTailDirty = false
   /// A priority-5 broadcast was asked for, whether or not something changed.
   var isRefreshWanted = false
+  /// Where a refresh was lost, the next try is not before.
+  var refreshRetryAt = Moment.distantPast
   /// Failures in a row at priority 10.
   var attempt = 0
   var retryAt = Moment.distantPast
@@ -170,6 +172,7 @@ package struct ChannelPublisher: Sendable {
   package mutating func channelReplaced() {
     guard stop == .channelGone else { return }
     stop = nil
+    refreshRetryAt = .distantPast
     refresh()
   }
 

@@ -2,6 +2,8 @@
 struct Flight: Sendable, Equatable {
   let id: ChannelPublisher.RequestID
   let rank: SendRank
+  /// It carries a refresh that was asked for, not only what waits.
+  var isRefresh = false
   /// The changes that it took along; none at priority 5.
   var backlog = Backlog()
   /// The revision that it carries; nil at priority 5, which covers nothing.

@@ -39,6 +39,8 @@ package struct PublishingPolicy: Sendable, Equatable {
   /// Silence of the tail after a 429, 1 s...1 day; doubles with each further one.
   package var tailPause = Duration.seconds(300)
   package var tailPauseCap = Duration.seconds(3_600)
+  /// A refresh that was lost is tried again after this time, 1 s...1 h.
+  package var refreshRetry = Duration.seconds(60)
 
   // MARK: Answers
 

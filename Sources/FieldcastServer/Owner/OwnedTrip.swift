@@ -80,16 +80,11 @@ final class OwnedTrip: @unchecked Sendable {
 
 extension ChannelPublisher {
   fileprivate init(policy: PublishingPolicy, restoring record: TripRecord, clock: ServiceClock) {
-    let now = clock.now
-    if record.lastTimestampSeconds == 0, record.revision == record.publishedRevision {
-      self.init(policy: policy, revision: record.revision, at: now)
-      return
-    }
     let durable = Durable(
       revision: record.revision, publishedRevision: record.publishedRevision,
       lastTimestampSeconds: record.lastTimestampSeconds, anchor: record.anchor,
       ratePerHour: record.ratePerHour)
-    self.init(policy: policy, restoring: durable, at: now, wall: clock.wall)
+    self.init(policy: policy, restoring: durable, at: clock.now, wall: clock.wall)
   }
 }
 

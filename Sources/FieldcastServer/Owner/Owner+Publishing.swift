@@ -100,7 +100,7 @@ extension Owner {
       }
     } catch {
       log.warning("a broadcast cannot be reserved", ["trip": "\(trip.id)", "reason": "\(error)"])
-      outcome = .notSent()
+      outcome = .notReserved
     }
     if outcome != .accepted, let alert { trip.alert = trip.alert ?? alert }
     await answered(reservation, outcome, carrying: carried, of: trip, lane)
@@ -151,7 +151,7 @@ extension Owner {
     guard outcome == .accepted, let revision = state?.revision else { return }
     // The first state is what members join with: it costs no token, so it goes at priority 5, and
     // once APNs has it nothing of the trip is unpublished.
-    let counts = reservation.rank != .tail || revision == Revision(1)
+    let counts = reservation.rank != .tail || revision == .first
     await advance(trip, by: .updateAccepted, accepted: counts ? revision : nil)
   }
 

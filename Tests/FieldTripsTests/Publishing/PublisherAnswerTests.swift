@@ -66,7 +66,7 @@ private final class Subject {
 
   @Test(
     arguments: [
-      .notSent(), .providerTokenThrottled(), .channelGone, .refused,
+      .notSent(), .notReserved, .providerTokenThrottled(), .channelGone, .refused,
     ] as [BroadcastOutcome])
   func `gets the token back when it certainly was not published`(_ outcome: BroadcastOutcome) throws
   {
@@ -165,6 +165,29 @@ private final class Subject {
       }
       #expect((waits.max() ?? 0) > cap * 0.8)
       #expect((waits.min() ?? 0) < cap * 0.3)
+    }
+  }
+
+  @Test func `tries once a second while only the store is away, for however long`() throws {
+    let subject = Subject()
+    subject.change()
+    for _ in 0..<40 {
+      let reservation = try subject.sendWhenDue()
+      let start = subject.now
+      subject.answer(reservation, .notReserved)
+      guard case .wake(let moment) = subject.decision else {
+        Issue.record("\(subject.decision)")
+        return
+      }
+      #expect((1...2).contains((moment - start).inSeconds))
+    }
+    #expect(abs(subject.level - 10) < 1e-9)
+    // APNs' own failures begin with the shortest wait again.
+    let reservation = try subject.sendWhenDue()
+    let start = subject.now
+    subject.answer(reservation, .notSent())
+    if case .wake(let moment) = subject.decision {
+      #expect((1...2).contains((moment - start).inSeconds))
     }
   }
 
@@ -290,6 +313,53 @@ private final class Subject {
       if case .send = subject.decision { Issue.record("sends during the pause") }
       subject.wait(1)
     }
+  }
+}
+
+@Suite struct `A publisher that is asked for a refresh` {
+  @Test func `sends at priority 5, also where tails are off, and spends nothing`() throws {
+    let subject = Subject()
+    subject.publisher.refresh()
+    let refresh = try subject.send()
+    #expect(refresh.rank == .tail)
+    #expect(subject.level == 10)
+    subject.answer(refresh, .accepted)
+    #expect(subject.decision == .idle)
+  }
+
+  @Test(
+    arguments: [.throttled(), .notSent(), .unknown, .refused] as [BroadcastOutcome])
+  func `tries again where it was lost, a minute apart, until it is accepted`(
+    _ outcome: BroadcastOutcome
+  ) throws {
+    let subject = Subject()
+    subject.publisher.refresh()
+    for _ in 0..<3 {
+      let begun = subject.now
+      subject.answer(try subject.send(), outcome)
+      #expect(subject.decision == .wake(at: begun + .seconds(60)))
+      subject.wait(60)
+    }
+    subject.answer(try subject.send(), .accepted)
+    #expect(subject.decision == .idle)
+    #expect(subject.level == 10)
+  }
+
+  @Test func `needs none where a change goes out instead`() throws {
+    let subject = Subject()
+    subject.publisher.refresh()
+    subject.change()
+    #expect(try subject.send().rank == .ordinary)
+    #expect(subject.decision == .idle)
+  }
+
+  @Test func `refreshes a new channel at once, though the old one lost it`() throws {
+    let subject = Subject()
+    subject.publisher.refresh()
+    subject.answer(try subject.send(), .channelGone)
+    subject.wait(20)
+    subject.publisher.channelReplaced()
+    #expect(try subject.send().rank == .tail)
   }
 }
 

@@ -35,8 +35,29 @@ import Testing
     #expect(restored(published: 9).plan(at: now, wall: wall) == .idle)
   }
 
-  @Test func `assumes one token where it knows nothing`() {
-    #expect(abs(restored().bucket.level(at: now) - 1) < 1e-9)
+  @Test func `assumes one token where it knows nothing but that something was sent`() {
+    let publisher = restored(timestamp: wall.wholeSeconds - 100)
+    #expect(abs(publisher.bucket.level(at: now) - 1) < 1e-9)
+  }
+
+  @Test func `begins with a full bucket, and its first state costs none of it`() throws {
+    var publisher = restored(revision: 1, published: 0)
+    #expect(publisher.bucket.level(at: now) == 10)
+    #expect(publisher.backlog.isEmpty)
+    #expect(publisher.plan(at: now, wall: wall) == .send(.tail))
+    let begun = publisher.beginSend(at: now, wall: wall)
+    let reservation = try #require(begun)
+    publisher.sent(reservation.id, revision: .first, timestampSeconds: wall.wholeSeconds)
+    var dice = PolicyDice(seed: 1)
+    _ = publisher.answered(reservation.id, .accepted, at: now, using: &dice)
+    #expect(publisher.bucket.level(at: now) == 10)
+    #expect(publisher.plan(at: now, wall: wall) == .idle)
+  }
+
+  @Test func `counts only the changes to a first state that nobody was sent`() {
+    let publisher = restored(revision: 4, published: 0)
+    #expect(publisher.backlog.count == 3)
+    #expect(publisher.plan(at: now, wall: wall) == .send(.ordinary))
   }
 
   @Test func `grants a full bucket at most, and imposes the overdraft at most`() {

@@ -290,7 +290,8 @@ extension PublisherWorld.Faults {
     func share(_ most: Double) -> Double { dice.happens(1 / 3.0) ? 0 : dice.fraction() * most }
     faults.outcomes = [
       (.throttled(), share(0.3)), (.throttled(retryAfter: .seconds(20)), share(0.05)),
-      (.providerTokenThrottled(), share(0.05)), (.notSent(), share(0.2)), (.unknown, share(0.15)),
+      (.providerTokenThrottled(), share(0.05)), (.notSent(), share(0.2)),
+      (.notReserved, share(0.05)), (.unknown, share(0.15)),
       (.channelGone, share(0.02)), (.refused, share(0.02)),
     ]
     faults.latency = share(8)
