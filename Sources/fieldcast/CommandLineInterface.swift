@@ -3,7 +3,7 @@ package struct CommandLineInterface: Sendable {
   package static let commands: [any Command.Type] = [
     ServeCommand.self, SimulateCommand.self, DemoCommand.self, LoadCommand.self,
     TraceGenerateCommand.self, TraceImportCommand.self, TraceDescribeCommand.self,
-    BenchCoalescingCommand.self, BenchEngineCommand.self, VersionCommand.self,
+    PolicyCommand.self, BenchCoalescingCommand.self, BenchEngineCommand.self, VersionCommand.self,
   ]
 
   /// Processes that other commands start. They can be called by hand, and are not in the overview.

@@ -1,41 +1,30 @@
 package import Clocks
 
+/// What ``AppRate`` may be set to.
+package struct AppRateSettings: Sendable, Equatable {
+  /// Requests a second: where to start, and between which bounds to stay. 1...10,000.
+  package var start = 100.0
+  package var floor = 1.0
+  package var ceiling = 1_000.0
+  /// Added after each whole second without a 429.
+  package var up = 1.0
+  /// What remains of the rate when it falls, above 0 and below 1.
+  package var down = 0.7
+  /// So many channels within `window` make a 429 the app's. 1...16.
+  package var channels = 3
+  /// Also the shortest time between two falls.
+  package var window = Duration.seconds(10)
+
+  package init() {}
+}
+
 /// How many requests a second all channels of one app may make together.
 ///
 /// APNs publishes no limit and says 429 beyond it. One channel's 429 may be that channel's own;
 /// when several channels get one within seconds, it is the app's, and the rate falls. It rises
 /// again slowly, second by second.
 package struct AppRate<Channel: Hashable & Sendable>: Sendable {
-  package struct Settings: Sendable, Equatable {
-    /// Requests a second: where to start, and between which bounds to stay. 1...10,000.
-    package var start = 100.0
-    package var floor = 1.0
-    package var ceiling = 1_000.0
-    /// Added after each whole second without a 429.
-    package var up = 1.0
-    /// What remains of the rate when it falls, above 0 and below 1.
-    package var down = 0.7
-    /// So many channels within `window` make a 429 the app's. 1...16.
-    package var channels = 3
-    /// Also the shortest time between two falls.
-    package var window = Duration.seconds(10)
-
-    package init() {}
-
-    package func validate() throws(PolicyError) {
-      try PolicyError.check("appRate.floor", floor, 1...10_000, "requests a second")
-      try PolicyError.check("appRate.ceiling", ceiling, 1...10_000, "requests a second")
-      guard floor <= ceiling else {
-        throw PolicyError(
-          setting: "appRate.floor", value: "\(floor)", expected: "at most the ceiling, \(ceiling)")
-      }
-      try PolicyError.check("appRate.start", start, floor...ceiling, "requests a second")
-      try PolicyError.check("appRate.up", up, 0...1_000, "requests a second")
-      try PolicyError.check("appRate.down", down, 0.01...0.99, "(a share)")
-      try PolicyError.check("appRate.channels", channels, 1...16, "channels")
-      try PolicyError.check("appRate.window", window, .seconds(1) ... .seconds(600), "")
-    }
-  }
+  package typealias Settings = AppRateSettings
 
   package let settings: Settings
   package private(set) var requestsPerSecond: Double

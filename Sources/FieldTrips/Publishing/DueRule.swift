@@ -36,12 +36,6 @@ package struct DueRule: Sendable, Equatable {
     self.price = price
   }
 
-  func validate() throws(PolicyError) {
-    try PolicyError.check("rule.gapFactor", gapFactor, 0.1...20, "gaps")
-    try PolicyError.check("rule.quietFactor", quietFactor, 0...10, "(a factor)")
-    try PolicyError.check("rule.price", price, 0.1...50, "refill intervals")
-  }
-
   /// What the rule looks at.
   package struct Situation: Sendable {
     /// Not empty.

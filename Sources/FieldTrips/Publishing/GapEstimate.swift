@@ -17,14 +17,6 @@ package struct GapEstimate: Sendable, Equatable {
     package var window: Duration? = .seconds(300)
 
     package init() {}
-
-    func validate() throws(PolicyError) {
-      try PolicyError.check("gap.smoothing", smoothing, 0.001...1, "(a share)")
-      try PolicyError.check("gap.floor", floor, .milliseconds(1) ... .seconds(60))
-      if let window {
-        try PolicyError.check("gap.window", window, .seconds(10) ... .seconds(3_600))
-      }
-    }
   }
 
   private var logGap = 0.0

@@ -17,7 +17,7 @@ final class AppLane: @unchecked Sendable {
   /// Wakes the lane for its next turn.
   var timer: LoopTimer?
 
-  init(gateway: AppGateway, rate: AppRate<TripID>.Settings, clock: ServiceClock) {
+  init(gateway: AppGateway, rate: AppRateSettings, clock: ServiceClock) {
     self.gateway = gateway
     self.rate = AppRate(settings: rate, at: clock.now)
   }

@@ -31,8 +31,6 @@ package struct ServiceConfiguration: Sendable {
   /// Never to be changed while Redis holds trips.
   package var partitionCount = Partition.defaultCount
 
-  package typealias AppRateSettings = AppRate<TripID>.Settings
-
   package init(
     store: Store, apps: [AppConfiguration], activityTypes: [ActivityType], node: String
   ) {

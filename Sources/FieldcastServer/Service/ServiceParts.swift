@@ -51,8 +51,8 @@ struct ServiceParts: Sendable {
       throw StartFailure("No app is configured: nothing could be published.")
     }
     do throws(PolicyError) {
-      try configuration.policy.validate()
-      try configuration.appRate.validate()
+      try PublishingSettings(policy: configuration.policy, appRate: configuration.appRate)
+        .validate()
     } catch {
       throw StartFailure("\(error)")
     }

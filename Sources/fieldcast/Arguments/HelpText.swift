@@ -97,7 +97,7 @@ struct HelpText {
     "  " + wrapped(example, columns: columns - 6).joined(separator: " \\\n    ")
   }
 
-  private static func wrapped(_ text: String, columns: Int) -> [String] {
+  static func wrapped(_ text: String, columns: Int) -> [String] {
     var lines: [String] = [""]
     for word in text.split(whereSeparator: \.isWhitespace) {
       let last = lines[lines.count - 1]

@@ -57,20 +57,28 @@ enum ServiceOptions {
   static let node = Option<String?>.text(
     "node", "NAME", environment: "FIELDCAST_NODE",
     help: "Unique among running nodes, the same after a restart. Without it, the machine's name.")
+  static let policy = Option<String?>.text(
+    "policy", "LIST", environment: "FIELDCAST_POLICY",
+    help: """
+      How channels are published, as standard,overdraft=2; `fieldcast policy` lists every setting. \
+      Without it, the default profile.
+      """)
   static let budget = Option<Double>.number(
     "budget", in: 1...3_600, unit: "broadcasts an hour", default: 60,
     environment: "FIELDCAST_BUDGET_PER_HOUR",
-    help: "Priority-10 broadcasts that a channel may make in an hour.")
+    help: "Priority-10 broadcasts that a channel may make in an hour; wins over --policy.")
   static let burst = Option<Int?>.integer(
     "burst", in: 2...600, unit: "broadcasts", environment: "FIELDCAST_BURST",
-    help: "How many of them may come at once after a quiet time. Without it, a sixth of the budget."
-  )
+    help: """
+      How many of them may come at once after a quiet time; wins over --policy. Without either, a \
+      sixth of the budget.
+      """)
   static let appRate = Option<Double>.number(
     "app-rate", in: 1...10_000, unit: "requests a second", default: 100,
     environment: "FIELDCAST_APP_RATE",
     help: """
-      How many broadcasts all channels of the app may make together at first. APNs publishes no \
-      limit: the rate falls with its 429s, and rises slowly without.
+      How many broadcasts all channels of the app may make together at first; wins over --policy. \
+      APNs publishes no limit: the rate falls with its 429s, and rises slowly without.
       """)
   static let channelGrace = Option<Double>.number(
     "channel-grace", in: 0...86_400, unit: "s", default: 900,
@@ -93,7 +101,8 @@ enum ServiceOptions {
     listen.spec, redis.spec, redisTrust.spec, data.spec, bundleID.spec, environment.spec,
     teamID.spec, keyID.spec, keyFile.spec, push.spec, management.spec, trust.spec, proxy.spec,
     node.spec,
-    budget.spec, burst.spec, appRate.spec, channelGrace.spec, lease.spec, grace.spec, clock.spec,
+    policy.spec, budget.spec, burst.spec, appRate.spec, channelGrace.spec, lease.spec, grace.spec,
+    clock.spec,
   ]
 
   // MARK: Reading
@@ -108,15 +117,27 @@ enum ServiceOptions {
       store: store, apps: [try app(from: arguments)], activityTypes: ActivityType.builtIn,
       node: arguments[node] ?? ProcessInfo.processInfo.hostName)
     configuration.listen = try endpoint(arguments[listen], of: listen.spec)
-    configuration.policy.budgetPerHour = arguments[budget]
-    configuration.policy.burst = arguments[burst]
-    configuration.appRate.start = arguments[appRate]
-    configuration.appRate.ceiling = max(configuration.appRate.ceiling, arguments[appRate])
+    let publishing = try publishing(from: arguments)
+    configuration.policy = publishing.policy
+    configuration.appRate = publishing.appRate
     configuration.rules.channelGrace = .nanoseconds(Int64(arguments[channelGrace] * 1e9))
     configuration.leaseLife = .nanoseconds(Int64(arguments[lease] * 1e9))
     configuration.grace = .nanoseconds(Int64(arguments[grace] * 1e9))
     configuration.clock = try clock(from: arguments)
     return configuration
+  }
+
+  static func publishing(
+    from arguments: ParsedArguments
+  ) throws(CommandFailure) -> PublishingSettings {
+    var settings = try PolicyCommand.settings(from: arguments[policy] ?? "")
+    if arguments.isGiven(budget) { settings.policy.budgetPerHour = arguments[budget] }
+    if let burst = arguments[burst] { settings.policy.burst = burst }
+    if arguments.isGiven(appRate) {
+      settings.appRate.start = arguments[appRate]
+      settings.appRate.ceiling = max(settings.appRate.ceiling, arguments[appRate])
+    }
+    return settings
   }
 
   private static func app(

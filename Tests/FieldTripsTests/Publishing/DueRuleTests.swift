@@ -132,15 +132,13 @@ import Testing
       }
     }
     #expect(complaint { _ in } == nil)
-    #expect(
-      complaint { $0.budgetPerHour = 0 }
-        == "budgetPerHour=0.0: expected 1.0...3600.0 broadcasts an hour")
-    #expect(complaint { $0.budgetPerHour = .nan }?.hasPrefix("budgetPerHour=nan") == true)
-    #expect(complaint { $0.burst = 1 } == "burst=1: expected 2...1000 broadcasts")
-    #expect(complaint { $0.rateDown = 1 }?.hasPrefix("rateDown=1.0") == true)
-    #expect(complaint { $0.tailGap = .zero } == "tailGap=0.0: expected 1.0...3600.0 seconds")
-    #expect(complaint { $0.skewLimit = .zero }?.hasPrefix("skewLimit") == true)
-    #expect(complaint { $0.tailPause = .seconds(90_000) }?.hasPrefix("tailPause=") == true)
+    #expect(complaint { $0.budgetPerHour = 0 } == "budget=0: expected 1...3600 broadcasts an hour")
+    #expect(complaint { $0.budgetPerHour = .nan }?.hasPrefix("budget=nan") == true)
+    #expect(complaint { $0.burst = 1 } == "burst=1: expected 2...1000 broadcasts, or auto")
+    #expect(complaint { $0.rateDown = 1 } == "rate-down=1: expected 0.01...0.99")
+    #expect(complaint { $0.tailGap = .zero } == "tail-gap=0: expected 1...3600 s")
+    #expect(complaint { $0.skewLimit = .zero }?.hasPrefix("skew-limit") == true)
+    #expect(complaint { $0.tailPause = .seconds(80_000) }?.hasPrefix("tail-pause=") == true)
     #expect(complaint { $0.overdraft = -1 }?.hasPrefix("overdraft") == true)
   }
 }

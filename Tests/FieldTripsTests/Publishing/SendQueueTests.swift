@@ -115,7 +115,7 @@ import Testing
 private final class Rate {
   private var rate: AppRate<Int>
 
-  init(_ settings: AppRate<Int>.Settings = .init()) {
+  init(_ settings: AppRateSettings = .init()) {
     rate = AppRate(settings: settings, at: .origin)
   }
 
@@ -168,7 +168,7 @@ private final class Rate {
   }
 
   @Test func `never falls below its floor`() {
-    var settings = AppRate<Int>.Settings()
+    var settings = AppRateSettings()
     (settings.start, settings.up) = (2, 0)
     let rate = Rate(settings)
     for second in 0..<300 { rate.throttled(second, at: Double(second)) }
