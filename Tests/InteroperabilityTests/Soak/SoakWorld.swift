@@ -74,7 +74,7 @@ struct SoakWorld {
         push: host(access.pushPort), management: host(access.managementPort),
         trust: .pem(access.trustPEM)),
       credentials: .token(ProviderCredentials(key: key, clock: clock)), clock: clock,
-      configuration: SoakSettings.impatientEngine, loop: loop)
+      configuration: settings.engine, loop: loop)
     return (client, app)
   }
 
