@@ -258,6 +258,26 @@ private struct Bench {
     #expect(await store.offers == 3)
   }
 
+  private struct BrokenStore: ProviderTokenStore {
+    struct Failure: Error {}
+
+    func agree(
+      on candidate: ProviderToken, replacing previous: ProviderToken?
+    ) async throws -> ProviderToken { throw Failure() }
+  }
+
+  @Test func `go on alone, and say so, when nodes cannot agree`() async throws {
+    let key = try providerKey()
+    let alone = ProviderCredentials(key: key, clock: ServiceClock(), store: BrokenStore())
+    #expect(alone.sharingFailure == nil)
+    let token = try await alone.token()
+    #expect(alone.presentToken() == token)
+    #expect(alone.sharingFailure is BrokenStore.Failure)
+    let shared = ProviderCredentials(key: key, clock: ServiceClock(), store: SharedToken())
+    _ = try await shared.token()
+    #expect(shared.sharingFailure == nil)
+  }
+
   @Test func `name the clock when APNs calls every token expired`() async throws {
     let start = UnixTime(wholeSeconds: 784_111_777 + 3_700)
     let clock = ServiceClock(speed: 0.001, startingAt: start, at: WallClock.now())

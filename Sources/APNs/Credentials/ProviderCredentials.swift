@@ -45,6 +45,7 @@ public final class ProviderCredentials: Sendable {
     var source = ProviderTokenSource()
     var waiters: [UnsafeContinuation<Void, Never>] = []
     var signingFailure: CryptoError?
+    var sharingFailure: (any Error)?
     var clockOffSeconds: Int64?
     var signed = 0
   }
@@ -73,6 +74,10 @@ public final class ProviderCredentials: Sendable {
 
   /// How many tokens this process signed; for metrics.
   public var signedCount: Int { state.withLock { $0.signed } }
+
+  /// Why the last token was not agreed on with the other nodes, so that this node uses its own and
+  /// APNs sees more tokens than it should; nil while all share one.
+  public var sharingFailure: (any Error)? { state.withLock { $0.sharingFailure } }
 
   /// The token to send with, if nothing has to be waited for. Renews meanwhile where that is due.
   package func presentToken() -> ProviderToken? {
@@ -148,14 +153,21 @@ public final class ProviderCredentials: Sendable {
   private func renew(replacing previous: ProviderToken?) async {
     let result = Result { () throws(CryptoError) in try key.token(issuedAt: clock.wall) }
     var agreed: ProviderToken?
+    var sharingFailure: (any Error)?
     if case .success(let candidate) = result {
-      agreed = (try? await store?.agree(on: candidate, replacing: previous)) ?? candidate
+      agreed = candidate
+      do {
+        if let store { agreed = try await store.agree(on: candidate, replacing: previous) }
+      } catch {
+        sharingFailure = error
+      }
     }
     let (now, wall) = (clock.now, clock.wall)
     let waiters = state.withLock { state in
       if let agreed {
         state.source.renewed(agreed, now: now, wall: wall)
         state.signingFailure = nil
+        state.sharingFailure = sharingFailure
         state.signed += 1
       } else if case .failure(let error) = result {
         state.source.renewalFailed()

@@ -177,7 +177,8 @@ struct ServiceParts: Sendable {
       let shared =
         credentials[keyName]
         ?? ProviderCredentials(
-          key: app.key, clock: configuration.clock, store: SharedTokens(store: store, key: app.key))
+          key: app.key, clock: configuration.clock,
+          store: SharedTokens(store: store, key: app.key, log: log))
       credentials[keyName] = shared
       let client = try APNsClient(
         app: try app.atAPNs, hosts: app.hosts, credentials: .token(shared),
