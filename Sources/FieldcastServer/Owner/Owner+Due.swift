@@ -60,7 +60,18 @@ extension Owner {
   }
 
   private func work(off claims: [DueClaim], of holding: Holding) async throws(StoreError) {
-    try await load(Set(claims.map(\.item.trip)), of: holding)
+    let ids = Set(claims.map(\.item.trip))
+    try await load(ids, of: holding)
+    // A trip that has yet to start rests: without this a batch of the log, committed while we wait
+    // for the store, would have it out of memory, and its start would be done to nobody.
+    let trips = ids.compactMap { holding.trips[$0] }
+    for trip in trips { trip.tasks += 1 }
+    defer {
+      for trip in trips {
+        trip.tasks -= 1
+        restIfPossible(trip)
+      }
+    }
     var done: [DueClaim] = []
     for claimed in claims where holding.isOurs {
       if await handle(claimed.item, of: holding) { done.append(claimed) }
@@ -81,7 +92,6 @@ extension Owner {
     case .forget: isDone = await forget(trip)
     }
     step(trip)
-    restIfPossible(trip)
     return isDone
   }
 
