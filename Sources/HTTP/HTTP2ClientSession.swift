@@ -112,8 +112,13 @@ package final class HTTP2ClientSession {
   }
 
   /// What to say of a submitted request when the connection is gone. Frees the slot.
+  ///
+  /// An answer that was whole by then counts, though its stream never closed in order.
   package func abandon(_ index: Int, _ failure: ExchangeFailure) -> ExchangeOutcome {
     defer { notes.value.release(index) }
+    if notes.value.exchanges[index].isComplete {
+      return .answered(notes.value.exchanges[index].takeResponse())
+    }
     return notes.value.exchanges[index].isWritten ? .unknown(failure) : .notSent(failure)
   }
 

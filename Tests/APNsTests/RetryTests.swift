@@ -33,15 +33,17 @@ import Transport
     var random = SystemRandomNumberGenerator()
     var budget = RepeatBudget(
       RetryPolicy(repetitions: 1, firstWait: .seconds(2), longestWait: .seconds(2)))
-    let first = budget.take([.renewed, .reconnect, .later(asked: nil)], using: &random)
+    let first = budget.take(
+      [.renewed, .reconnect, .later(asked: nil)], within: .seconds(60), using: &random)
     #expect(first?.allowed == [.renewed, .reconnect, .later(asked: nil)])
     #expect(first?.wait ?? .zero >= .seconds(1))
-    let second = budget.take([.renewed, .reconnect, .later(asked: nil)], using: &random)
+    let second = budget.take(
+      [.renewed, .reconnect, .later(asked: nil)], within: .seconds(60), using: &random)
     #expect(second?.allowed == [.reconnect])
     #expect(second?.wait == .zero)
-    #expect(budget.take([.reconnect], using: &random) != nil)
-    #expect(budget.take([.reconnect, .renewed], using: &random) == nil)
-    #expect(budget.take([], using: &random) == nil)
+    #expect(budget.take([.reconnect], within: .seconds(60), using: &random) != nil)
+    #expect(budget.take([.reconnect, .renewed], within: .seconds(60), using: &random) == nil)
+    #expect(budget.take([], within: .seconds(60), using: &random) == nil)
   }
 }
 
@@ -67,8 +69,7 @@ import Transport
   }
 
   @Test(arguments: [
-    (429, "TooManyRequests"), (500, "InternalServerError"), (503, "ServiceUnavailable"),
-    (502, "?"),
+    (429, "TooManyRequests"), (503, "ServiceUnavailable"),
   ])
   func `go again with the same ID, until they are accepted`(status: Int, word: String) async throws
   {
@@ -85,8 +86,30 @@ import Transport
     }
   }
 
+  @Test(arguments: [(500, "InternalServerError"), (502, "?"), (503, "?"), (504, "?")])
+  func `do not go again where APNs may have acted`(status: Int, word: String) async throws {
+    let server = try await ScriptedAPNs.start { _, _ in ScriptedAPNs.refusal(status, word) }
+    try await withBench(server, configuration: configuration) { bench in
+      let result = try await push(bench)
+      #expect(result.refusal?.mayHaveActed == true)
+      #expect(await server.requests().count == 1)
+    }
+  }
+
+  @Test func `of two kinds do not wait for each other beyond the deadline`() {
+    var budget = RepeatBudget(.quick)
+    var random = SystemRandomNumberGenerator()
+    let far = Repetition.later(asked: .seconds(3_600))
+    let taken = budget.take([far, .renewed], within: .seconds(10), using: &random)
+    #expect(taken?.allowed == [.renewed])
+    #expect(taken?.wait == .zero)
+    #expect(budget.take([far], within: .seconds(10), using: &random) == nil)
+  }
+
   @Test func `are the caller's when the tries are used up`() async throws {
-    let server = try await ScriptedAPNs.start { _, _ in ScriptedAPNs.refusal(503, "x") }
+    let server = try await ScriptedAPNs.start { _, _ in
+      ScriptedAPNs.refusal(503, "ServiceUnavailable")
+    }
     try await withBench(server, configuration: configuration) { bench in
       let result = try await push(bench)
       #expect(result.refusal?.status == 503)
@@ -147,7 +170,7 @@ import Transport
       }
       let counts = tries.withLock { $0 }
       for (path, count) in counts {
-        #expect(count == (path.hasSuffix("5") ? 4 : path.hasSuffix("7") ? 3 : 1), "\(path)")
+        #expect(count == (path.hasSuffix("7") ? 3 : 1), "\(path)")
       }
     }
   }

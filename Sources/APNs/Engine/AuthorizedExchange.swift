@@ -114,7 +114,7 @@ final class AuthorizedExchange {
       let answer = answer(reply.outcome, token)
       guard case .refused(let refusal) = answer else { return answer }
       guard let reason = await judge(refusal, token, pool, reply.connection),
-        let (wait, _) = budget.take([reason], using: &random),
+        let (wait, _) = budget.take([reason], within: deadline - loop.now, using: &random),
         await pause(wait, until: deadline)
       else { return answer }
     }
@@ -151,7 +151,9 @@ final class AuthorizedExchange {
           again.append((index, reason))
         }
       }
-      guard let (wait, allowed) = budget.take(Set(again.map(\.reason)), using: &random),
+      guard
+        let (wait, allowed) = budget.take(
+          Set(again.map(\.reason)), within: deadline - loop.now, using: &random),
         await pause(wait, until: deadline)
       else { break }
       open = again.filter { allowed.contains($0.reason) }.map(\.index)
@@ -230,7 +232,8 @@ final class AuthorizedExchange {
       // The connection is bound to the refused key, so the next probe needs a fresh one.
       if gate.refused(refusal, at: loop.now) { await pool.retireAll() }
       return nil
-    case .throttled, .retryLater: return .later(asked: refusal.retryAfter)
+    case .throttled, .retryLater:
+      return refusal.mayHaveActed ? nil : .later(asked: refusal.retryAfter)
     case .fixRequest, .enableBroadcasts, .dropToken, .channelGone, .channelQuotaReached: return nil
     }
   }

@@ -1,8 +1,9 @@
 /// Whether and how a request is repeated that APNs could not serve just then: 429
-/// `TooManyRequests`, and statuses from 500 on.
+/// `TooManyRequests` and 503 `ServiceUnavailable`.
 ///
-/// A refusal says that nothing was done, so repeating it is safe; whether it is wise depends on how
-/// old its content is by then. What APNs may have acted on is never repeated, whatever this says.
+/// These say that nothing was done, so repeating is safe; whether it is wise depends on how old the
+/// content is by then. What APNs may have acted on (``APNsRefusal/mayHaveActed``) is never repeated,
+/// whatever this says.
 public struct RetryPolicy: Sendable, Hashable {
   /// Repetitions at most, 0 or more.
   public var repetitions: Int
@@ -73,9 +74,11 @@ struct RepeatBudget: Sendable {
 
   /// Takes one repetition of each of these kinds out of the budget.
   ///
-  /// - Returns: how long to wait first, and which of the reasons are good enough; nil when none is.
+  /// - Parameter time: how long there is still to wait. A kind that has to wait longer gets nothing,
+  ///   and keeps nobody else.
   mutating func take(
-    _ wanted: Set<Repetition>, using random: inout some RandomNumberGenerator
+    _ wanted: Set<Repetition>, within time: Duration,
+    using random: inout some RandomNumberGenerator
   ) -> (wait: Duration, allowed: Set<Repetition>)? {
     var allowed: Set<Repetition> = []
     var wait = Duration.zero
@@ -87,14 +90,16 @@ struct RepeatBudget: Sendable {
       reconnections += 1
       allowed.insert(.reconnect)
     }
-    let later = wanted.filter { if case .later = $0 { true } else { false } }
-    if !later.isEmpty {
-      let asked = later.compactMap { if case .later(let asked) = $0 { asked } else { nil } }.max()
-      if let pause = policy.wait(after: repetitions, asked: asked, using: &random) {
-        repetitions += 1
-        allowed.formUnion(later)
-        wait = pause
-      }
+    let waits = wanted.compactMap { (repetition) -> (Repetition, Duration)? in
+      guard case .later(let asked) = repetition,
+        let pause = policy.wait(after: repetitions, asked: asked, using: &random), pause < time
+      else { return nil }
+      return (repetition, pause)
+    }
+    if let longest = waits.map(\.1).max() {
+      repetitions += 1
+      allowed.formUnion(waits.map(\.0))
+      wait = longest
     }
     return allowed.isEmpty ? nil : (wait, allowed)
   }

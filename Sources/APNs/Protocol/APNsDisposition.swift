@@ -1,7 +1,9 @@
 /// What a refused request calls for.
 ///
-/// The engine itself acts on ``newProviderToken`` and ``reconnect``; a caller that sees these two
-/// in a result knows that the one retry was refused as well. The rest is the caller's to act on.
+/// The engine itself acts on ``newProviderToken``, ``keepProviderToken`` and ``reconnect``, and, as
+/// the client's ``RetryPolicy`` says, on ``throttled`` and ``retryLater``; a caller that sees one of
+/// these in a result knows that its repetitions were refused as well, or unsafe. The rest is the
+/// caller's to act on.
 public enum APNsDisposition: Sendable, Hashable {
   /// A bug or a wrong setting: the same request never succeeds. Report it, do not repeat it.
   case fixRequest

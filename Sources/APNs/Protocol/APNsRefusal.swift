@@ -25,6 +25,13 @@ public struct APNsRefusal: Error, Sendable, Hashable {
   /// What it calls for.
   public var disposition: APNsDisposition { APNsDisposition(status: status, reason: reason) }
 
+  /// Whether APNs may have acted on the request all the same, so that repeating it may show
+  /// something twice: statuses from 500 on, unless APNs itself says that it is unavailable. A proxy
+  /// that answers 502 or 504 does not know what became of the request.
+  public var mayHaveActed: Bool {
+    status >= 500 && !(status == 503 && (reason == .serviceUnavailable || reason == .shutdown))
+  }
+
   /// - Parameter now: the wall clock when the answer came, for a `retry-after` that is a date.
   package init(_ response: HTTPResponse, now: UnixTime) {
     status = response.status
