@@ -98,9 +98,12 @@ final class FirstSeen: Sendable {
     }
     try await withBench(server) { bench in
       try await bench.expectAccepted()
-      for _ in 0..<3 {
+      var unanswered = 0
+      while unanswered < 3 {
+        // On a busy machine this may pass before the request is sent, which tells nothing.
         let lost = try await bench.broadcast(deadline: .milliseconds(30))
-        #expect(lost.isUnknown)
+        unanswered += lost.isUnknown ? 1 : 0
+        #expect(!lost.isAccepted)
       }
       try await bench.expectAccepted()
       #expect(await server.connectionCount() == 2)
