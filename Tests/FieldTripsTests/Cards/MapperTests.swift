@@ -87,9 +87,18 @@ import Testing
     #expect(bench.card == before)
   }
 
-  @Test mutating func `does not count beyond the highest number`() throws {
-    bench.take(try wholeState(#"{"notesCaptured":9223372036854775807}"#))
-    #expect(bench.take(try note("1")).refusal?.code == .badValue)
+  @Test(arguments: ["-1", "1000000001", "9223372036854775807"])
+  mutating func `refuses a count that nobody can have counted`(count: String) throws {
+    let before = bench.card
+    let verdict = bench.take(try wholeState(#"{"notesCaptured":\#(count)}"#))
+    #expect(verdict.refusal?.code == .badValue)
+    #expect(bench.card == before)
+  }
+
+  @Test mutating func `counts on from the highest number that can be set`() throws {
+    bench.take(try wholeState(#"{"notesCaptured":1000000000}"#))
+    #expect(bench.take(try note("1")).refusal == nil)
+    #expect(bench.state == #"{"notesCaptured":1000000001}"#)
   }
 
   @Test mutating func `passes numbers and text of a whole state on as they were spelled`() throws {
