@@ -4,7 +4,6 @@ import FieldTrips
 import FieldcastServer
 import JSON
 import Redis
-import Synchronization
 import Testing
 import TripStore
 
@@ -96,65 +95,6 @@ import TripStore
         try await world.waitUntil("no trip is in memory") {
           await service.counts().tripsInMemory == 0
         }
-      }
-    }
-  }
-
-  @Test func `starts trips that get notes while their start comes due`() async throws {
-    try await World.with { world in
-      try await world.withService { caller in
-        let start = world.clock.wall + .seconds(90)
-        let text = DateText.format(start)
-        var trips: [TestCaller.Trip] = []
-        for _ in 0..<8 {
-          trips.append(
-            try await caller.createTrip(
-              #"{"name":"Later","notebook":"Birds","dismissal":60,"startsAt":"\#(text)"}"#))
-        }
-        // Redis holds all writes back, so that the notes and the starts come to it at one time.
-        _ = try await world.redis.call(RedisCommand("CLIENT", "PAUSE", "10000", "WRITE"))
-        try await withThrowingTaskGroup(of: Int.self) { group in
-          for trip in trips {
-            group.addTask {
-              try await caller.call("POST", "/v1/trips/\(trip.id)/notes", #"{"id":"a"}"#).status
-            }
-          }
-          let isDue = world.clock.real(start + .seconds(6) - world.clock.wall)
-          try await world.loop.sleep(for: max(isDue, .zero))
-          _ = try await world.redis.call(RedisCommand("CLIENT", "UNPAUSE"))
-          for try await status in group { #expect(status == 202) }
-        }
-        for trip in trips { try await world.waitForBroadcast(on: trip.channelID, notes: 1) }
-      }
-    }
-  }
-
-  @Test func `keeps the notes of a trip whose activity type only other nodes know`() async throws {
-    try await World.with { world in
-      var created: [TestCaller.Trip] = []
-      try await world.withService { caller in created.append(try await caller.createTrip()) }
-      let trip = created[0]
-      let lines = Mutex<[String]>([])
-      let log = ServiceLog(minimum: .error) { _, message, facts in
-        lines.withLock { $0.append("\(message): \(facts)") }
-      }
-      try await world.withService(
-        { $0.activityTypes.removeAll { $0.name == "field-trip" } }, log: log
-      ) { caller, service in
-        for id in ["a", "b"] {
-          try await caller.add(toStream: #"{"id":"\#(id)","trip":"\#(trip.id)"}"#)
-        }
-        try await world.waitUntil("the log stands still") {
-          lines.withLock { lines in
-            lines.contains { $0.contains("stands still") && $0.contains("field-trip") }
-          }
-        }
-        #expect(await service.counts().triggersApplied == 0)
-        #expect(try await caller.deadLetterReasons().isEmpty)
-      }
-      try await world.withService { caller in
-        try await world.waitForBroadcast(on: trip.channelID, notes: 2)
-        #expect(try await caller.deadLetterReasons().isEmpty)
       }
     }
   }

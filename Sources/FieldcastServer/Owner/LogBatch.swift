@@ -51,15 +51,11 @@ struct LogBatch {
     from = holding.cursor
   }
 
-  /// Works in an entry; its trip is in memory, if there is such a trip and it can be read.
+  /// Works in an entry; its trip is in memory, if there is such a trip.
   mutating func add(_ entry: LogEntry) {
     guard let trip = holding.trips[entry.trip] else {
       guard entry.kind.isTrigger else { return }
-      let problem =
-        holding.unserved[entry.trip].map {
-          Problem($0.code, "The stored trip \(entry.trip) cannot be read: \($0.message)")
-        } ?? Problem(.unknownTrip, "The trip \(entry.trip) is gone.")
-      return pass(entry, because: problem)
+      return pass(entry, because: Problem(.unknownTrip, "The trip \(entry.trip) is gone."))
     }
     switch entry.kind {
     case .created, .life, .member:

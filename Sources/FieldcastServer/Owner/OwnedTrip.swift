@@ -43,8 +43,7 @@ final class OwnedTrip: @unchecked Sendable {
         Problem(
           .unknownActivityType,
           "The trip \(record.id) is of the activity type \(record.definition.typeName), "
-            + "which is not configured here. Give this node the activity types that the others "
-            + "have, or stop it, so that another takes its trips over."))
+            + "which is not configured here."))
     }
     id = record.id
     self.holding = holding

@@ -82,8 +82,7 @@ extension Owner {
 
   /// - Returns: whether it is done.
   private func handle(_ item: DueItem, of holding: Holding) async -> Bool {
-    guard case .trip(let kind, let id) = item else { return true }
-    guard let trip = holding.trips[id] else { return !holding.waitsForOtherNode(id) }
+    guard case .trip(let kind, let id) = item, let trip = holding.trips[id] else { return true }
     var isDone = true
     switch kind {
     case .start: await advance(trip, by: .startDue)

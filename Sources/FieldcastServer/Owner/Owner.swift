@@ -115,7 +115,7 @@ actor Owner {
   ///
   /// - Throws: when one of them cannot be read now; those that could be are in memory.
   func load(_ ids: some Collection<TripID>, of holding: Holding) async throws(StoreError) {
-    let missing = ids.filter(holding.lacks)
+    let missing = ids.filter { holding.trips[$0] == nil }
     guard !missing.isEmpty else { return }
     var problem: StoreError?
     for (id, result) in zip(missing, await store.trips(Array(missing))) {
@@ -134,7 +134,7 @@ actor Owner {
     // Another task may have read it while we waited: the first one stays.
     case .success(let record?):
       if holding.isOurs, holding.trips[id] == nil { remember(record, in: holding) }
-    case .success(nil): holding.unserved[id] = nil
+    case .success(nil): break
     case .failure(let error):
       log.warning("a trip cannot be read", ["trip": "\(id)", "reason": "\(error)"])
       return false
@@ -149,7 +149,6 @@ actor Owner {
           record, in: holding, types: settings.activityTypes, policy: settings.policy,
           clock: clock))
     } catch {
-      holding.unserved[record.id] = error.problems[0]
       log.error("a trip cannot be served", ["trip": "\(record.id)", "reason": "\(error)"])
     }
   }
