@@ -35,7 +35,9 @@ let package = Package(
     .target(
       name: "Clocks", swiftSettings: pure, linkerSettings: [.linkedLibrary("m")]),
     .target(name: "JSON", swiftSettings: pure),
-    .target(name: "FieldTrips", dependencies: ["Clocks", "JSON"], swiftSettings: pure),
+    .target(name: "Randomness", swiftSettings: pure),
+    .target(
+      name: "FieldTrips", dependencies: ["Clocks", "JSON", "Randomness"], swiftSettings: pure),
     .target(name: "FieldTripKit", swiftSettings: pure),
 
     // Rooms that touch the world.
@@ -51,7 +53,8 @@ let package = Package(
       name: "APNs", dependencies: ["HTTP", "Transport", "Crypto", "JSON", "Clocks"],
       swiftSettings: common),
     .target(
-      name: "APNsSimulator", dependencies: ["HTTP", "Transport", "Crypto", "JSON", "Clocks"],
+      name: "APNsSimulator",
+      dependencies: ["HTTP", "Transport", "Crypto", "JSON", "Clocks", "Randomness"],
       swiftSettings: common),
     .target(
       name: "TripStore", dependencies: ["Redis", "FieldTrips", "JSON", "Clocks", "Transport"],
@@ -65,7 +68,7 @@ let package = Package(
       swiftSettings: common),
     .target(
       name: "LoadHarness",
-      dependencies: ["HTTP", "Redis", "Transport", "FieldTrips", "JSON", "Clocks"],
+      dependencies: ["HTTP", "Redis", "Transport", "FieldTrips", "JSON", "Clocks", "Randomness"],
       swiftSettings: common),
     .target(
       name: "EngineBench",
@@ -83,18 +86,19 @@ let package = Package(
       swiftSettings: common),
 
     // Tests, a target a room.
-    .testTarget(name: "JSONTests", dependencies: ["JSON"], swiftSettings: common),
+    .testTarget(name: "JSONTests", dependencies: ["JSON", "Randomness"], swiftSettings: common),
     .testTarget(
-      name: "FieldTripsTests", dependencies: ["FieldTrips", "JSON", "Clocks"],
+      name: "FieldTripsTests", dependencies: ["FieldTrips", "JSON", "Clocks", "Randomness"],
       swiftSettings: common),
     .testTarget(
       name: "FieldTripKitTests", dependencies: ["FieldTripKit", "FieldTrips", "JSON", "Clocks"],
       swiftSettings: common),
     .testTarget(name: "CryptoTests", dependencies: ["Crypto", "COpenSSL"], swiftSettings: common),
     .testTarget(
-      name: "TransportTests", dependencies: ["Transport", "Clocks"], swiftSettings: common),
+      name: "TransportTests", dependencies: ["Transport", "Clocks", "Randomness"],
+      swiftSettings: common),
     .testTarget(
-      name: "HTTPTests", dependencies: ["HTTP", "Transport", "Crypto", "Clocks"],
+      name: "HTTPTests", dependencies: ["HTTP", "Transport", "Crypto", "Clocks", "Randomness"],
       swiftSettings: common),
     .testTarget(
       name: "RedisTests", dependencies: ["Redis", "Transport", "Crypto", "Clocks"],
@@ -113,7 +117,9 @@ let package = Package(
       swiftSettings: common),
     .testTarget(
       name: "TripStoreTests",
-      dependencies: ["TripStore", "Redis", "Transport", "FieldTrips", "JSON", "Clocks"],
+      dependencies: [
+        "TripStore", "Redis", "Transport", "FieldTrips", "JSON", "Clocks", "Randomness",
+      ],
       swiftSettings: common),
     .testTarget(
       name: "LoadHarnessTests",
@@ -130,7 +136,7 @@ let package = Package(
         "FieldcastServer", "APNsSimulator", "LoadHarness", "APNs", "TripStore", "Redis", "HTTP",
         "Transport", "Crypto", "FieldTrips", "JSON", "Clocks",
         // Some tests run the program itself, and kill it.
-        "fieldcast",
+        "fieldcast", "Randomness",
       ],
       swiftSettings: common),
     // Others' clients against the simulator, and the engine against others' servers and faults.
@@ -141,7 +147,8 @@ let package = Package(
       ],
       exclude: ["Clients"], swiftSettings: common),
     // The command line, and that rooms import only what the plan allows.
-    .testTarget(name: "HouseTests", dependencies: ["fieldcast"], swiftSettings: common),
+    .testTarget(
+      name: "HouseTests", dependencies: ["fieldcast", "Transport"], swiftSettings: common),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -6,8 +6,10 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/prctl.h>
+#include <linux/close_range.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -69,6 +71,9 @@ static void become(const char *path, char *const argv[], char *const envp[], int
     CPU_SET(cpu, &only);
     sched_setaffinity(0, sizeof only, &only);
   }
+  // Libraries open pipes that they forget to mark: held by a long-lived child, such a pipe would
+  // never end for its reader.
+  close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
   int nothing = open("/dev/null", O_RDWR);
   dup2(nothing, STDIN_FILENO);
   dup2(output >= 0 ? output : nothing, STDOUT_FILENO);
@@ -91,6 +96,7 @@ pid_t clinux_spawn(const char *path, char *const argv[], char *const envp[], int
   if (child > 0 && read(report[0], &failure, sizeof failure) != sizeof failure) failure = 0;
   close(report[0]);
   if (failure == 0) return child;
+  if (child > 0) waitpid(child, NULL, 0);
   errno = failure;
   return -1;
 }

@@ -40,10 +40,11 @@ struct BenchServer {
         Scratch.read(said)?.split(separator: "\n").first.flatMap { Int($0) }
       }
     case .nghttpd:
-      let path = try Program.find(
-        "nghttpd",
-        missing: "nghttpd is not installed. It is in the package nghttp2-server: "
-          + "apt-get install nghttp2-server")
+      guard let path = Subprocess.executable(named: "nghttpd") else {
+        throw BenchFailure(
+          "nghttpd is not installed. It is in the package nghttp2-server: "
+            + "apt-get install nghttp2-server")
+      }
       // It answers a POST with a file's content, and all of these are empty.
       scratch.makeFolder("3")
       scratch.makeFolder("3/device")

@@ -1,4 +1,4 @@
-import Glibc
+import Transport
 
 /// nghttp2's load generator: how it is called, and what it says.
 enum H2Load {
@@ -10,10 +10,12 @@ enum H2Load {
   }
 
   static func executable() throws(BenchFailure) -> String {
-    try Program.find(
-      "h2load",
-      missing: "h2load is not installed. It is in the package nghttp2-client: "
-        + "apt-get install nghttp2-client")
+    guard let path = Subprocess.executable(named: "h2load") else {
+      throw BenchFailure(
+        "h2load is not installed. It is in the package nghttp2-client: "
+          + "apt-get install nghttp2-client")
+    }
+    return path
   }
 
   /// - Parameters:
@@ -50,17 +52,5 @@ enum H2Load {
 
   private static func number(before unit: String, in parts: [Substring]) -> Double? {
     parts.first { $0.hasSuffix(unit) }.flatMap { Double($0.dropLast(unit.count)) }
-  }
-}
-
-/// Programs of the machine.
-enum Program {
-  static func find(_ name: String, missing: String) throws(BenchFailure) -> String {
-    let search = getenv("PATH").map { String(cString: $0) } ?? ""
-    for folder in search.split(separator: ":") + ["/usr/bin", "/usr/sbin", "/usr/local/bin"] {
-      let path = "\(folder)/\(name)"
-      if access(path, X_OK) == 0 { return path }
-    }
-    throw BenchFailure(missing)
   }
 }

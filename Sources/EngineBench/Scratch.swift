@@ -1,16 +1,21 @@
 import Glibc
+import Transport
 
-/// A folder of this user's alone, for what processes tell each other.
+/// What the processes of a benchmark tell each other, in files of a folder of this user's alone.
 struct Scratch {
-  let path: String
+  private let folder: TemporaryFolder
 
   init() throws(BenchFailure) {
-    var template = Array("/tmp/fieldcast-bench-XXXXXX".utf8CString)
-    guard mkdtemp(&template) != nil else {
-      throw BenchFailure("No folder can be made in /tmp: \(String(cString: strerror(errno))).")
+    do throws(SystemError) {
+      folder = try TemporaryFolder(for: "bench")
+    } catch {
+      throw BenchFailure("No folder can be made in /tmp: \(error).")
     }
-    path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
+
+  var path: String { folder.path }
+
+  func remove() { folder.remove() }
 
   func file(_ name: String) -> String { "\(path)/\(name)" }
 
@@ -40,27 +45,4 @@ struct Scratch {
   }
 
   func makeFolder(_ name: String) { mkdir(file(name), 0o700) }
-
-  func remove() { Self.remove(path) }
-
-  private static func remove(_ path: String) {
-    guard let listing = opendir(path) else { return }
-    while let entry = readdir(listing) {
-      let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
-        name.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-      }
-      if name == "." || name == ".." { continue }
-      let inner = path + "/" + name
-      if entry.pointee.d_type == UInt8(DT_DIR) { remove(inner) } else { unlink(inner) }
-    }
-    closedir(listing)
-    rmdir(path)
-  }
-}
-
-/// Why a benchmark cannot be run, for the person who wants it.
-package struct BenchFailure: Error, Sendable, CustomStringConvertible {
-  package let description: String
-
-  package init(_ description: String) { self.description = description }
 }

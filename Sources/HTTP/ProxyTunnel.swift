@@ -117,7 +117,7 @@ private final class TunnelRequest: StreamHandler, @unchecked Sendable {
     }
   }
 
-  /// The far side speaks second in TLS and in HTTP/2 alike, so nothing of it can be here yet.
+  /// The far side speaks second in TLS, so nothing of it can be here yet.
   private func opened() {
     do throws(HTTP1Error) {
       while try parser.next() != nil {}

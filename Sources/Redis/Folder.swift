@@ -10,29 +10,6 @@ enum Folder {
     guard access(path, W_OK | X_OK) == 0 else { throw failure(path) }
   }
 
-  /// Makes a folder with a new name, for this user only.
-  static func makeTemporary() throws(PrivateRedisError) -> String {
-    // Not TMPDIR: some are too long for the path of a socket.
-    var template = Array("/tmp/fieldcast-redis-XXXXXX".utf8CString)
-    guard mkdtemp(&template) != nil else { throw failure("/tmp") }
-    return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-  }
-
-  /// Removes a folder with all that is in it; links are removed, not followed.
-  static func remove(_ path: String) {
-    guard let listing = opendir(path) else { return }
-    while let entry = readdir(listing) {
-      let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
-        name.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-      }
-      if name == "." || name == ".." { continue }
-      let inner = path + "/" + name
-      if entry.pointee.d_type == UInt8(DT_DIR) { remove(inner) } else { unlink(inner) }
-    }
-    closedir(listing)
-    rmdir(path)
-  }
-
   private static func makeOne(_ path: String, mode: mode_t) throws(PrivateRedisError) {
     if mkdir(path, mode) == 0 || errno == EEXIST { return }
     guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash > path.startIndex else {
@@ -60,16 +37,6 @@ enum Folder {
   static func lastLine(of path: String) -> String {
     let lines = (contents(of: path, atMost: 4096) ?? "").split(separator: "\n")
     return lines.last { !$0.isEmpty }.map { String($0) } ?? "(it is empty)"
-  }
-
-  static func executable(named name: String) -> String? {
-    let search = getenv("PATH").map { String(cString: $0) } ?? ""
-    // A service's PATH is often short.
-    for folder in search.split(separator: ":") + ["/usr/bin", "/usr/local/bin"] {
-      let path = "\(folder)/\(name)"
-      if access(path, X_OK) == 0 { return path }
-    }
-    return nil
   }
 
   /// The end of a file, as text.

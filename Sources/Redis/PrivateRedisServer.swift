@@ -35,7 +35,13 @@ package actor PrivateRedisServer {
     /// A server for one test: empty, in a new folder, saving nothing, gone without trace when
     /// stopped.
     package static func temporary() throws(PrivateRedisError) -> Options {
-      var options = Options(folder: try Folder.makeTemporary())
+      let folder: TemporaryFolder
+      do throws(SystemError) {
+        folder = try TemporaryFolder(for: "redis")
+      } catch {
+        throw .cannotStart("No folder can be made in /tmp: \(error).")
+      }
+      var options = Options(folder: folder.path)
       options.isDurable = false
       options.isTemporary = true
       return options
@@ -91,7 +97,7 @@ package actor PrivateRedisServer {
   /// One that is not durable saves nothing.
   package func stop() async {
     if process.isRunning { await shutDown() }
-    if options.isTemporary { Folder.remove(options.folder) }
+    if options.isTemporary { TemporaryFolder.remove(options.folder) }
   }
 
   private func shutDown() async {
@@ -124,7 +130,7 @@ package actor PrivateRedisServer {
     do {
       server = try await start(options, on: loop)
     } catch {
-      Folder.remove(options.folder)
+      TemporaryFolder.remove(options.folder)
       throw error
     }
     do {
@@ -203,7 +209,7 @@ package actor PrivateRedisServer {
 
   private static func findExecutable() throws(PrivateRedisError) -> String {
     for name in ["redis-server", "valkey-server"] {
-      if let path = Folder.executable(named: name) { return path }
+      if let path = Subprocess.executable(named: name) { return path }
     }
     throw .notInstalled
   }

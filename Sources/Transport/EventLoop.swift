@@ -90,7 +90,7 @@ package final class EventLoop: @unchecked Sendable {
   /// Runs `body` on the loop: later in this turn when called there, soon otherwise.
   package func execute(_ body: @escaping @Sendable () -> Void) { enqueue(.closure(body)) }
 
-  /// Ends the thread after the present  Timers and jobs that were not run are dropped, so
+  /// Ends the thread after the present turn. Timers and jobs that were not run are dropped, so
   /// every owner of a task on this loop must have ended it before.
   package func stop() {
     shouldStop.store(true, ordering: .releasing)
@@ -158,7 +158,7 @@ package final class EventLoop: @unchecked Sendable {
     freeSlots.append(watch.index)
   }
 
-  /// Runs `flush` once at the end of this
+  /// Runs `flush` once at the end of this turn.
   package func atEndOfTurn(_ flush: @escaping () -> Void) {
     preconditionOnLoop()
     flushes.append(flush)

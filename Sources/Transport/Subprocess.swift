@@ -42,6 +42,16 @@ package final class Subprocess: Sendable {
 
   private init(processID: Int32) { self.processID = processID }
 
+  /// Looks for a program in `PATH` and where Debian puts programs, since a service's `PATH` is often
+  /// short.
+  ///
+  /// - Returns: its absolute path; nil when it is not installed.
+  package static func executable(named name: String) -> String? {
+    let search = getenv("PATH").map { String(cString: $0) } ?? ""
+    let folders = search.split(separator: ":") + ["/usr/bin", "/usr/sbin", "/usr/local/bin"]
+    return folders.lazy.map { "\($0)/\(name)" }.first { access($0, X_OK) == 0 }
+  }
+
   /// Whether it still runs.
   package var isRunning: Bool { exit.withLock { $0.status == nil } }
 

@@ -21,27 +21,46 @@ private struct Simulator: Decodable {
 
   static func run(_ body: (Simulator) async throws -> Void) async throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-      .deletingLastPathComponent().appendingPathComponent("fieldcast")
-    process.arguments = [
-      "simulate", "--push-port", "0", "--management-port", "0", "--folder", folder.path, "--json",
-    ]
-    let output = Pipe()
-    process.standardOutput = output
-    try process.run()
+    let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+      .deletingLastPathComponent().appendingPathComponent("fieldcast").path
+    let (processID, output) = try start(
+      program,
+      [
+        "simulate", "--push-port", "0", "--management-port", "0", "--folder", folder.path, "--json",
+      ])
     defer {
-      process.terminate()
-      process.waitUntilExit()
+      kill(processID, SIGTERM)
+      waitpid(processID, nil, 0)
       try? FileManager.default.removeItem(at: folder)
     }
     var line = Data()
     while line.last != UInt8(ascii: "\n") {
-      let byte = try output.fileHandleForReading.read(upToCount: 1) ?? Data()
+      let byte = try output.read(upToCount: 1) ?? Data()
       if byte.isEmpty { break }
       line += byte
     }
     try await body(try JSONDecoder().decode(Simulator.self, from: line))
+  }
+
+  /// Not Foundation's `Process`: its pipes are inherited by whatever else starts just then, and it
+  /// does not hear of an end in a program with over a thousand open files.
+  private static func start(_ program: String, _ words: [String]) throws -> (pid_t, FileHandle) {
+    var pipe: [Int32] = [0, 0]
+    try #require(Glibc.pipe(&pipe) == 0)
+    for end in pipe { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    posix_spawn_file_actions_adddup2(&actions, pipe[1], STDOUT_FILENO)
+    var arguments: [UnsafeMutablePointer<CChar>?] = ([program] + words).map { strdup($0) } + [nil]
+    defer {
+      for argument in arguments { free(argument) }
+      posix_spawn_file_actions_destroy(&actions)
+      close(pipe[1])
+    }
+    var processID = pid_t()
+    let failure = posix_spawn(&processID, program, &actions, nil, &arguments, nil)
+    try #require(failure == 0, "\(program): \(String(cString: strerror(failure)))")
+    return (processID, FileHandle(fileDescriptor: pipe[0], closeOnDealloc: true))
   }
 }
 

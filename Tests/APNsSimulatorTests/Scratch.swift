@@ -1,17 +1,11 @@
 import Glibc
 import Synchronization
 import Testing
+import Transport
 
 /// Files of one test run.
 enum Scratch {
-  static func folder() -> String {
-    var template = Array("/tmp/fieldcast-simulator-XXXXXX".utf8CString)
-    let made = template.withUnsafeMutableBufferPointer { buffer in
-      buffer.baseAddress.map { mkdtemp($0) != nil } ?? false
-    }
-    #expect(made)
-    return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-  }
+  static func folder() throws -> String { try TemporaryFolder(for: "simulator").path }
 
   private static let numbers = Atomic(0)
 

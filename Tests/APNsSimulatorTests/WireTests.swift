@@ -139,7 +139,7 @@ import Transport
   @Test func `answers curl, on both ports, as Apple would`() async throws {
     try await LiveWorld.with { world in
       let access = world.simulator.access
-      let folder = Scratch.folder()
+      let folder = try Scratch.folder()
       let trust = "\(folder)/ca.pem"
       try Scratch.write(access.trustPEM, to: trust)
       let common = [

@@ -1,4 +1,5 @@
 import Foundation
+import Randomness
 
 /// Random damage to good bytes, whose seed is the whole story of a failure.
 enum Damage {
@@ -10,7 +11,7 @@ enum Damage {
   private static let telling: [UInt8] = [0x0a, 0x0d, 0x20, 0x3a, 0x00, 0xff]
 
   /// One to four changes: a byte or a bit altered, one taken out, one put in, some repeated.
-  static func damaged(_ good: [UInt8], by random: inout SplitMix) -> [UInt8] {
+  static func damaged(_ good: [UInt8], by random: inout SplitMix64) -> [UInt8] {
     var bytes = good
     for _ in 0..<Int.random(in: 1...4, using: &random) where bytes.count > 1 {
       let place = Int.random(in: 0..<bytes.count, using: &random)
@@ -30,7 +31,7 @@ enum Damage {
 
   /// The same bytes as they may come from a socket.
   static func pieces(
-    of bytes: [UInt8], upTo limit: Int, _ random: inout SplitMix
+    of bytes: [UInt8], upTo limit: Int, _ random: inout SplitMix64
   ) -> [[UInt8]] {
     var rest = bytes[...]
     var pieces: [[UInt8]] = []
@@ -40,18 +41,5 @@ enum Damage {
       rest = rest.dropFirst(count)
     }
     return pieces
-  }
-}
-
-/// A small generator (Steele, Lea and Flood, 2014).
-struct SplitMix: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-    return mixed ^ (mixed >> 31)
   }
 }

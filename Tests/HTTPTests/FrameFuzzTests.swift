@@ -1,4 +1,5 @@
 import Clocks
+import Randomness
 import Testing
 import Transport
 
@@ -11,7 +12,7 @@ import Transport
     for seed in Damage.seeds {
       // Others have tests to run on this thread too.
       await Task.yield()
-      var random = SplitMix(state: UInt64(seed))
+      var random = SplitMix64(seed: UInt64(seed))
       var trial = try ClientTrial()
       let bytes = RandomFrames.settings + RandomFrames.make(40, &random)
       trial.feed(Damage.pieces(of: bytes, upTo: 200, &random))
@@ -24,7 +25,7 @@ import Transport
     let loop = try EventLoop(name: "fuzz")
     // Each of these is a connection; a tenth of the seeds keeps the test short.
     for seed in Damage.seeds where seed % 10 == 0 {
-      let random = SplitMix(state: UInt64(seed))
+      let random = SplitMix64(seed: UInt64(seed))
       let listener = try await StreamListener.bind(.tcp(host: "127.0.0.1", port: 0), on: loop) {
         $0.start(Babbler($0, random))
       }
@@ -58,10 +59,10 @@ import Transport
   /// `@unchecked Sendable` is right because it is touched on its loop only.
   private final class Babbler: StreamHandler, @unchecked Sendable {
     private let stream: ByteStream
-    private var random: SplitMix
+    private var random: SplitMix64
     private var turns = 0
 
-    init(_ stream: ByteStream, _ random: SplitMix) {
+    init(_ stream: ByteStream, _ random: SplitMix64) {
       self.stream = stream
       self.random = random
     }
@@ -84,13 +85,13 @@ enum RandomFrames {
   /// An empty SETTINGS frame, with which a server has to begin.
   static let settings: [UInt8] = frame(type: 4, flags: 0, stream: 0, [])
 
-  static func make(_ count: Int, _ random: inout SplitMix) -> [UInt8] {
+  static func make(_ count: Int, _ random: inout SplitMix64) -> [UInt8] {
     var bytes: [UInt8] = []
     for _ in 0..<count { bytes += one(&random) }
     return bytes
   }
 
-  private static func one(_ random: inout SplitMix) -> [UInt8] {
+  private static func one(_ random: inout SplitMix64) -> [UInt8] {
     let stream = Self.stream(&random)
     let end: UInt8 = Bool.random(using: &random) ? 1 : 0
     switch Int.random(in: 0..<14, using: &random) {
@@ -128,7 +129,7 @@ enum RandomFrames {
   }
 
   /// Mostly one of the client's streams.
-  private static func stream(_ random: inout SplitMix) -> Int32 {
+  private static func stream(_ random: inout SplitMix64) -> Int32 {
     switch Int.random(in: 0..<10, using: &random) {
     case 0: 0
     case 1: 2
@@ -138,7 +139,7 @@ enum RandomFrames {
   }
 
   /// Fields in HPACK: from the static table, written out, and nonsense.
-  private static func head(_ random: inout SplitMix) -> [UInt8] {
+  private static func head(_ random: inout SplitMix64) -> [UInt8] {
     var block: [UInt8] = Bool.random(using: &random) ? [0x88] : []
     for _ in 0..<Int.random(in: 0...4, using: &random) {
       switch Int.random(in: 0..<6, using: &random) {
@@ -157,14 +158,14 @@ enum RandomFrames {
     [0x40, UInt8(name.utf8.count)] + name.utf8 + [UInt8(value.utf8.count)] + value.utf8
   }
 
-  private static func setting(_ random: inout SplitMix) -> [UInt8] {
+  private static func setting(_ random: inout SplitMix64) -> [UInt8] {
     let value: UInt32 =
       Bool.random(using: &random)
       ? .random(in: 0...100, using: &random) : .random(in: 0...(.max), using: &random)
     return [0, .random(in: 1...9, using: &random)] + number(value)
   }
 
-  private static func noise(_ most: Int, _ random: inout SplitMix) -> [UInt8] {
+  private static func noise(_ most: Int, _ random: inout SplitMix64) -> [UInt8] {
     (0..<Int.random(in: 0...most, using: &random)).map { _ in
       .random(in: 0...255, using: &random)
     }

@@ -1,4 +1,5 @@
 import HTTP
+import Randomness
 import Testing
 
 /// Good bytes with random damage: nothing may crash, leak a slot, or give one request two ends.
@@ -11,7 +12,7 @@ import Testing
     for seed in Damage.seeds {
       // Others have tests to run on this thread too.
       await Task.yield()
-      var random = SplitMix(state: UInt64(seed))
+      var random = SplitMix64(seed: UInt64(seed))
       for _ in 0..<4 {
         let bytes = Damage.damaged(Array(good.utf8), by: &random)
         let whole = requests(in: bytes, pieces: bytes.count)
@@ -30,7 +31,7 @@ import Testing
     for seed in Damage.seeds {
       // Others have tests to run on this thread too.
       await Task.yield()
-      var random = SplitMix(state: UInt64(seed))
+      var random = SplitMix64(seed: UInt64(seed))
       for _ in 0..<4 {
         let bytes = Damage.damaged(Array(good.utf8), by: &random)
         let whole = answers(in: bytes, to: method, pieces: bytes.count)
@@ -45,7 +46,7 @@ import Testing
     for seed in Damage.seeds {
       // Others have tests to run on this thread too.
       await Task.yield()
-      var random = SplitMix(state: UInt64(seed))
+      var random = SplitMix64(seed: UInt64(seed))
       let client = HTTP2ClientSession()
       for number in 0..<6 {
         let request = HTTPRequest(
@@ -66,7 +67,7 @@ import Testing
     for seed in Damage.seeds {
       // Others have tests to run on this thread too.
       await Task.yield()
-      var random = SplitMix(state: UInt64(seed))
+      var random = SplitMix64(seed: UInt64(seed))
       var trial = try ClientTrial()
       let bytes = Damage.damaged(try trial.answers(), by: &random)
       trial.feed(Damage.pieces(of: bytes, upTo: 40, &random))

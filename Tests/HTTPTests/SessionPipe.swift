@@ -34,7 +34,7 @@ struct SessionPipe {
   }
 
   /// What the client has to say, which is then on its way.
-  mutating func takeFromClient() throws -> [UInt8] { try output(of: client.takeOutput) }
+  mutating func takeFromClient() throws -> [UInt8] { try ClientTrial.output(of: client.takeOutput) }
 
   mutating func deliverToServer(_ bytes: [UInt8]) throws {
     try server.receive(bytes.span.bytes)
@@ -43,7 +43,7 @@ struct SessionPipe {
 
   @discardableResult
   mutating func carryToClient() throws -> Int {
-    let bytes = try output(of: server.takeOutput)
+    let bytes = try ClientTrial.output(of: server.takeOutput)
     try deliver(bytes)
     return bytes.count
   }
@@ -69,16 +69,5 @@ struct SessionPipe {
     serverEvents.compactMap {
       if case .requestReceived(let request, let streamID) = $0 { (request, streamID) } else { nil }
     }
-  }
-
-  private func output(
-    of take: ((RawSpan) -> Bool) throws(HTTP2ProtocolError) -> Void
-  ) throws -> [UInt8] {
-    var all: [UInt8] = []
-    try take { bytes in
-      bytes.withUnsafeBytes { all.append(contentsOf: $0) }
-      return true
-    }
-    return all
   }
 }

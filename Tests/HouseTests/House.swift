@@ -10,19 +10,13 @@ enum House {
   static let files: [String] = (tracked() ?? walked()).sorted()
 
   private static func tracked() -> [String]? {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = [
-      "git", "-C", root.path, "ls-files", "-z", "--cached", "--others", "--exclude-standard",
-    ]
-    let output = Pipe()
-    process.standardOutput = output
-    process.standardError = FileHandle.nullDevice
-    guard (try? process.run()) != nil,
-      let data = try? output.fileHandleForReading.readToEnd()
-    else { return nil }
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else { return nil }
+    let quoted = "'" + root.path.replacing("'", with: "'\\''") + "'"
+    let command = "git -C \(quoted) ls-files -z --cached --others --exclude-standard 2>/dev/null"
+    guard let pipe = popen(command, "re") else { return nil }
+    var data: [UInt8] = []
+    var part = [UInt8](repeating: 0, count: 65_536)
+    while case let count = fread(&part, 1, part.count, pipe), count > 0 { data += part[..<count] }
+    guard pclose(pipe) == 0 else { return nil }
     // A file that was deleted and not yet committed is still listed.
     return String(decoding: data, as: UTF8.self).split(separator: "\0").map(String.init)
       .filter { FileManager.default.fileExists(atPath: root.appendingPathComponent($0).path) }
@@ -60,6 +54,24 @@ enum House {
 
   static func lines(of path: String) throws -> [Substring] {
     try text(of: path).split(separator: "\n", omittingEmptySubsequences: false)
+  }
+
+  /// The lines that hold a word, each with its number from 1. It looks at bytes: to search all
+  /// files as Unicode would keep the tests that run meanwhile from the processors for half a minute.
+  static func lines(of path: String, holding word: String) throws -> [(number: Int, text: String)] {
+    let bytes = try Data(contentsOf: root.appendingPathComponent(path))
+    let (sought, newline) = (Data(word.utf8), Data([0x0A]))
+    var found: [(number: Int, text: String)] = []
+    var (number, counted, from) = (1, 0, 0)
+    while let hit = bytes.range(of: sought, in: from..<bytes.count) {
+      let start = bytes.range(of: newline, options: .backwards, in: 0..<hit.lowerBound)?.upperBound
+      let end = bytes.range(of: newline, in: hit.upperBound..<bytes.count)?.lowerBound
+      number += bytes[counted..<hit.lowerBound].count { $0 == 0x0A }
+      counted = hit.lowerBound
+      from = end ?? bytes.count
+      found.append((number, String(decoding: bytes[(start ?? 0)..<from], as: UTF8.self)))
+    }
+    return found
   }
 }
 
@@ -104,8 +116,8 @@ struct ImportLine: Hashable {
       /^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|fileprivate|private)\s+)?import\s+(?:(?:struct|class|enum|protocol|func|var|let|typealias)\s+)?(\w+)/
     var found: Set<ImportLine> = []
     for file in House.swiftFiles where file.hasPrefix(folder + "/") {
-      for line in try House.lines(of: file) {
-        guard let match = line.prefixMatch(of: pattern) else { continue }
+      for line in try House.lines(of: file, holding: "import ") {
+        guard let match = line.text.prefixMatch(of: pattern) else { continue }
         found.insert(ImportLine(module: String(match.output.1), file: file))
       }
     }

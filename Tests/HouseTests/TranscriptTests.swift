@@ -1,60 +1,65 @@
 import Foundation
 import Testing
+import Transport
 
 /// Runs the built `fieldcast` as a person does.
-@Suite struct `The command line` {
+@Suite final class `The command line` {
   private struct Answer {
     var status: Int32
     var output: String
     var errors: String
   }
 
-  private func fieldcast(_ words: String..., input: String = "") throws -> Answer {
-    let folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-      .deletingLastPathComponent()
-    let process = Process()
-    process.executableURL = folder.appendingPathComponent("fieldcast")
-    process.arguments = words
-    process.environment = [:]
-    let (stdin, stdout, stderr) = (Pipe(), Pipe(), Pipe())
-    process.standardInput = stdin
-    process.standardOutput = stdout
-    process.standardError = stderr
-    try process.run()
-    // All inputs and outputs here are smaller than a pipe's 64 KB, so nobody waits for us.
-    try stdin.fileHandleForWriting.write(contentsOf: Data(input.utf8))
-    try stdin.fileHandleForWriting.close()
-    let output = try stdout.fileHandleForReading.readToEnd() ?? Data()
-    let errors = try stderr.fileHandleForReading.readToEnd() ?? Data()
-    process.waitUntilExit()
-    return Answer(
-      status: process.terminationStatus, output: String(decoding: output, as: UTF8.self),
-      errors: String(decoding: errors, as: UTF8.self))
+  private let folder: TemporaryFolder
+  private let loop: EventLoop
+
+  init() throws {
+    folder = try TemporaryFolder(for: "command-line")
+    loop = try EventLoop(name: "command-line")
   }
 
-  @Test func `shows its commands when it is told none`() throws {
-    let answer = try fieldcast()
+  private func fieldcast(_ words: String..., input: String = "") async throws -> Answer {
+    let files = ["input", "output", "errors"].map { folder.path + "/" + $0 }
+    try input.write(toFile: files[0], atomically: false, encoding: .utf8)
+    let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+      .deletingLastPathComponent().appendingPathComponent("fieldcast").path
+    let script = #"in=$1 out=$2 err=$3; shift 3; exec "$0" "$@" <"$in" >"$out" 2>"$err""#
+    let process = try await Subprocess.start(
+      "/bin/sh", arguments: ["-c", script, program] + files + words, on: loop)
+    return Answer(
+      status: await process.waitForExit(),
+      output: try String(contentsOfFile: files[1], encoding: .utf8),
+      errors: try String(contentsOfFile: files[2], encoding: .utf8))
+  }
+
+  deinit {
+    loop.stop()
+    folder.remove()
+  }
+
+  @Test func `shows its commands when it is told none`() async throws {
+    let answer = try await fieldcast()
     #expect(answer.status == 64)
     #expect(answer.errors.contains("fieldcast COMMAND [OPTIONS]"))
-    let help = try fieldcast("--help")
+    let help = try await fieldcast("--help")
     #expect(help.status == 0)
     #expect(help.output == answer.errors)
     #expect(help.errors.isEmpty)
   }
 
-  @Test func `writes no colours into a pipe`() throws {
-    #expect(!(try fieldcast("demo", "--help").output.contains("\u{1B}")))
-    #expect(!(try fieldcast("dmeo").errors.contains("\u{1B}")))
+  @Test func `writes no colours into a pipe`() async throws {
+    #expect(!(try await fieldcast("demo", "--help").output.contains("\u{1B}")))
+    #expect(!(try await fieldcast("dmeo").errors.contains("\u{1B}")))
   }
 
-  @Test func `names the nearest word it knows`() throws {
-    let command = try fieldcast("dmeo")
+  @Test func `names the nearest word it knows`() async throws {
+    let command = try await fieldcast("dmeo")
     #expect(command.status == 64)
     #expect(
       command.errors
         == "fieldcast: there is no command dmeo. Did you mean fieldcast demo?\n"
         + "See: fieldcast --help\n")
-    let option = try fieldcast("trace", "generate", "--sed", "3")
+    let option = try await fieldcast("trace", "generate", "--sed", "3")
     #expect(option.status == 64)
     #expect(
       option.errors
@@ -62,15 +67,15 @@ import Testing
         + "See: fieldcast trace generate --help\n")
   }
 
-  @Test func `generates, describes and imports`() throws {
-    let trace = try fieldcast("trace", "generate", "--seed", "3")
+  @Test func `generates, describes and imports`() async throws {
+    let trace = try await fieldcast("trace", "generate", "--seed", "3")
     #expect(trace.status == 0)
     #expect(trace.output.hasPrefix("offset_s,observer,place\n0,o1,Place 1\n"))
-    let described = try fieldcast("trace", "describe", "-", input: trace.output)
+    let described = try await fieldcast("trace", "describe", "-", input: trace.output)
     #expect(described.status == 0)
     #expect(
       described.output.hasPrefix("standard input, read from a trace file\n  captures    250\n"))
-    let json = try fieldcast("trace", "describe", "--json", "-", input: trace.output)
+    let json = try await fieldcast("trace", "describe", "--json", "-", input: trace.output)
     #expect(json.output.contains("\"captures\":250,"))
 
     let export = """
@@ -79,7 +84,7 @@ import Testing
       2021-05-01 10:05,anna,"Lobau, Wien, Österreich",48.1
 
       """
-    let imported = try fieldcast("trace", "import", "-", input: export)
+    let imported = try await fieldcast("trace", "import", "-", input: export)
     #expect(imported.status == 0)
     #expect(imported.output == "offset_s,observer,place\n0,o1,Wien\n300,o1,Wien\n")
     #expect(
@@ -88,14 +93,15 @@ import Testing
         + "0 without a time of day.\n")
   }
 
-  @Test func `tells bad input from input that is not there`() throws {
-    let bad = try fieldcast("trace", "describe", "-", input: "offset_s,observer,place\nx,o1,P\n")
+  @Test func `tells bad input from input that is not there`() async throws {
+    let bad = try await fieldcast(
+      "trace", "describe", "-", input: "offset_s,observer,place\nx,o1,P\n")
     #expect(bad.status == 65)
     #expect(bad.errors.contains("Line 2: the offset \"x\" is no number of seconds"))
-    let absent = try fieldcast("trace", "describe", "no-such-file.csv")
+    let absent = try await fieldcast("trace", "describe", "no-such-file.csv")
     #expect(absent.status == 66)
     #expect(absent.errors.contains("no-such-file.csv cannot be read: No such file or directory."))
-    let unwritable = try fieldcast("trace", "generate", "--output", "no-such-folder/day.csv")
+    let unwritable = try await fieldcast("trace", "generate", "--output", "no-such-folder/day.csv")
     #expect(unwritable.status == 73)
   }
 }

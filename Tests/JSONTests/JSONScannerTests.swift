@@ -1,4 +1,5 @@
 import JSON
+import Randomness
 import Testing
 
 @Suite struct `The JSON scanner` {
@@ -43,7 +44,7 @@ import Testing
   }
 
   @Test func `agrees with the standard library about every short UTF-8 sequence`() {
-    var generator = TestGenerator(seed: 7)
+    var generator = SplitMix64(seed: 7)
     for _ in 0..<20_000 {
       let edges: [UInt8] = [0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc2, 0xe0, 0xed, 0xf0, 0xf4]
       let sequence = (0..<Int.random(in: 1...5, using: &generator)).map { _ in
@@ -140,20 +141,5 @@ func failure(of bytes: [UInt8], _ limits: JSONLimits = .standard) -> JSONError? 
     return nil
   } catch {
     return error
-  }
-}
-
-/// SplitMix64: repeatable randomness for tests.
-struct TestGenerator: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-    return mixed ^ (mixed >> 31)
   }
 }

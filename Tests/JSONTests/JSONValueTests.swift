@@ -1,4 +1,5 @@
 import JSON
+import Randomness
 import Testing
 
 @Suite struct `A JSON value` {
@@ -30,7 +31,7 @@ import Testing
 
   @Test func `round trips whatever is generated`() throws {
     for seed in 1...300 as ClosedRange<UInt64> {
-      var generator = TestGenerator(seed: seed)
+      var generator = SplitMix64(seed: seed)
       let value = randomValue(depth: 0, using: &generator)
       let bytes = value.serialized()
       #expect(try JSONValue.parse(bytes) == value, "seed \(seed)")
@@ -67,7 +68,7 @@ import Testing
     }
   }
 
-  private func randomValue(depth: Int, using generator: inout TestGenerator) -> JSONValue {
+  private func randomValue(depth: Int, using generator: inout SplitMix64) -> JSONValue {
     switch Int.random(in: 0..<(depth < 5 ? 7 : 5), using: &generator) {
     case 0: .null
     case 1: .bool(.random(using: &generator))
@@ -84,7 +85,7 @@ import Testing
     }
   }
 
-  private func randomObject(depth: Int, using generator: inout TestGenerator) -> JSONObject {
+  private func randomObject(depth: Int, using generator: inout SplitMix64) -> JSONObject {
     var object = JSONObject()
     for _ in 0..<Int.random(in: 0...5, using: &generator) {
       object[randomString(using: &generator)] = randomValue(depth: depth + 1, using: &generator)
@@ -92,7 +93,7 @@ import Testing
     return object
   }
 
-  private func randomString(using generator: inout TestGenerator) -> String {
+  private func randomString(using generator: inout SplitMix64) -> String {
     let scalars: [Unicode.Scalar] = [
       "\0", "\u{1f}", "\"", "\\", "/", "a", "é", "\u{301}", "€", "😀",
     ]

@@ -8,7 +8,9 @@ import Transport
 
 @Suite struct `A private Redis server` {
   @Test func `keeps its data, and refuses what would lose them`() async throws {
-    let options = PrivateRedisServer.Options(folder: try Folder.makeTemporary() + "/deep/data")
+    let folder = try TemporaryFolder(for: "redis")
+    defer { folder.remove() }
+    let options = PrivateRedisServer.Options(folder: folder.path + "/deep/data")
     let server = try await PrivateRedisServer.start(options, on: loop)
     let client = RedisClient(configuration: server.configuration, loop: loop)
     let settings = try await client.call(
@@ -27,12 +29,11 @@ import Transport
     #expect(try await connection.call(RedisCommand("GET", "a")) == .bulk(Array("kept".utf8)))
     await connection.close()
     await again.stop()
-    Folder.remove(String(options.folder.dropLast("/deep/data".count)))
   }
 
   @Test func `takes a folder that is named from where we are`() async throws {
-    let folder = try Folder.makeTemporary()
-    defer { Folder.remove(folder) }
+    let folder = try TemporaryFolder(for: "redis").path
+    defer { TemporaryFolder.remove(folder) }
     let here = try #require(getcwd(nil, 0))
     defer { free(here) }
     let depth = String(cString: here).split(separator: "/").count
@@ -47,8 +48,8 @@ import Transport
   }
 
   @Test func `waits for an earlier one that is still writing its data`() async throws {
-    let options = PrivateRedisServer.Options(folder: try Folder.makeTemporary())
-    defer { Folder.remove(options.folder) }
+    let options = PrivateRedisServer.Options(folder: try TemporaryFolder(for: "redis").path)
+    defer { TemporaryFolder.remove(options.folder) }
     let old = try await PrivateRedisServer.start(options, on: loop)
     let starting = Task { try await PrivateRedisServer.start(options, on: loop) }
     try await loop.sleep(for: .milliseconds(200))
@@ -60,8 +61,8 @@ import Transport
   }
 
   @Test func `says who serves the folder when that does not end`() async throws {
-    var options = PrivateRedisServer.Options(folder: try Folder.makeTemporary())
-    defer { Folder.remove(options.folder) }
+    var options = PrivateRedisServer.Options(folder: try TemporaryFolder(for: "redis").path)
+    defer { TemporaryFolder.remove(options.folder) }
     let old = try await PrivateRedisServer.start(options, on: loop)
     options.startDeadline = .milliseconds(100)
     await #expect(
@@ -72,8 +73,8 @@ import Transport
   }
 
   @Test func `is not misled by what a crashed one left behind`() async throws {
-    let options = PrivateRedisServer.Options(folder: try Folder.makeTemporary())
-    defer { Folder.remove(options.folder) }
+    let options = PrivateRedisServer.Options(folder: try TemporaryFolder(for: "redis").path)
+    defer { TemporaryFolder.remove(options.folder) }
     let old = try await PrivateRedisServer.start(options, on: loop)
     old.process.signal(SIGKILL)
     #expect(await old.process.waitForExit() == 137)
@@ -84,7 +85,7 @@ import Transport
   @Test func `says what to install, or what the log says`() async throws {
     #expect("\(PrivateRedisError.notInstalled)".contains("apt-get install redis-server"))
     var options = try PrivateRedisServer.Options.temporary()
-    defer { Folder.remove(options.folder) }
+    defer { TemporaryFolder.remove(options.folder) }
     options.arguments = ["--no-such-setting", "1"]
     do {
       _ = try await PrivateRedisServer.start(options, on: loop)
@@ -112,8 +113,8 @@ import Transport
     let validity = CertificateAuthority.Validity.days(1, fromSeconds: now)
     let authority = try CertificateAuthority(commonName: "Test", validity: validity)
     let issued = try authority.issue(.server, names: [.dns("localhost")], validity: validity)
-    let folder = try Folder.makeTemporary()
-    defer { Folder.remove(folder) }
+    let folder = try TemporaryFolder(for: "redis").path
+    defer { TemporaryFolder.remove(folder) }
     try write(issued.chainPEM, to: folder + "/chain.pem")
     try write(issued.privateKeyPEM, to: folder + "/key.pem")
     let port = try await freePort()

@@ -109,8 +109,9 @@ import Transport
   }
 
   @Test func `waits for a server that restarts, and finds its data`() async throws {
-    let options = PrivateRedisServer.Options(folder: try Folder.makeTemporary())
-    defer { Folder.remove(options.folder) }
+    let folder = try TemporaryFolder(for: "redis")
+    defer { folder.remove() }
+    let options = PrivateRedisServer.Options(folder: folder.path)
     let first = try await PrivateRedisServer.start(options, on: loop)
     let client = RedisClient(configuration: first.configuration, loop: loop)
     _ = try await client.call(RedisCommand("SET", "kept", "yes"))

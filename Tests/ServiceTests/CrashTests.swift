@@ -4,6 +4,7 @@ import FieldTrips
 import Foundation
 import HTTP
 import JSON
+import Randomness
 import Redis
 import Testing
 import Transport
@@ -25,7 +26,7 @@ import Transport
     let seed = Self.seed
     print("crash test: seed \(seed), \(Self.kills) kills")
     try await World.with(speed: 60) { world in
-      var random = SeededGenerator(seed: seed)
+      var random = SplitMix64(seed: seed)
       let program = KilledService(world: world)
       try await program.start()
       let trip = try await program.caller.createTrip()
@@ -60,7 +61,7 @@ import Transport
   /// Adds notes to the stream, each of them once or twice.
   private func feed(
     _ count: Int, after sent: Int, _ trip: TestCaller.Trip, _ world: World,
-    _ random: inout SeededGenerator
+    _ random: inout SplitMix64
   ) async throws -> Int {
     for number in sent..<(sent + count) {
       let note = #"{"id":"note-\#(number)","trip":"\#(trip.id)","place":"Place \#(number)"}"#
@@ -127,19 +128,5 @@ private final class KilledService {
     let status = await process?.waitForExit()
     #expect(status == Int32(0), "a service that is asked to stop ends well")
     await caller.close()
-  }
-}
-
-private struct SeededGenerator: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-    return mixed ^ (mixed >> 31)
   }
 }

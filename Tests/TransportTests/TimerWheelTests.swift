@@ -1,4 +1,5 @@
 import Clocks
+import Randomness
 import Testing
 
 @testable import Transport
@@ -36,15 +37,15 @@ import Testing
   /// Against a sorted list, through random arming, cancelling and jumps of time.
   @Test(arguments: 0..<40)
   func `agrees with a sorted list`(seed: UInt64) {
-    var random = SplitMix(seed: seed)
-    var now = Moment(seconds: Double(random.next(below: 1_000_000)) / 1000)
+    var random = SplitMix64(seed: seed)
+    var now = Moment(seconds: Double(random.next() % 1_000_000) / 1000)
     var wheel = TimerWheel<Int>(now: now)
     var model: [Int: (due: Int64, timer: LoopTimer)] = [:]
     for step in 0..<2_000 {
-      switch random.next(below: 4) {
+      switch random.next() % 4 {
       case 0, 1:
-        let scale = [1, 300, 70_000, 20_000_000, 6_000_000_000][Int(random.next(below: 5))]
-        let ahead = Int64(random.next(below: UInt64(scale)))
+        let scale = [1, 300, 70_000, 20_000_000, 6_000_000_000][Int(random.next() % 5)]
+        let ahead = Int64(random.next() % UInt64(scale))
         let moment = Moment(nanoseconds: now.nanoseconds + ahead * 1_000_000)
         let timer = wheel.schedule(at: moment, step)
         model[step] = (moment.nanoseconds, timer)
@@ -57,9 +58,9 @@ import Testing
           // The wheel may wake early to sort, but never late.
           #expect(next.nanoseconds <= max(earliest + 1_000_000, now.nanoseconds + 1_000_000))
         }
-        let scale = [2, 500, 100_000, 50_000_000][Int(random.next(below: 4))]
+        let scale = [2, 500, 100_000, 50_000_000][Int(random.next() % 4)]
         now = Moment(
-          nanoseconds: now.nanoseconds + Int64(random.next(below: UInt64(scale))) * 1_000_000)
+          nanoseconds: now.nanoseconds + Int64(random.next() % UInt64(scale)) * 1_000_000)
         var fired: [Int] = []
         wheel.expire(at: now, into: &fired)
         for index in fired {
@@ -71,20 +72,5 @@ import Testing
       }
       #expect(wheel.count == model.count)
     }
-  }
-}
-
-/// A small seeded generator, so that a failing run can be repeated.
-struct SplitMix {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed &* 0x9e37_79b9_7f4a_7c15 &+ 1 }
-
-  mutating func next(below bound: UInt64) -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-    return (mixed ^ (mixed >> 31)) % bound
   }
 }

@@ -1,24 +1,10 @@
 import Clocks
 import FieldTrips
+import Randomness
 import Redis
 import Testing
 
 @testable import TripStore
-
-/// SplitMix64: the same numbers for the same seed, everywhere.
-struct SeededGenerator: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
-  }
-}
 
 /// What a partition must hold, worked out without Redis and without scripts.
 struct PartitionModel {
@@ -97,7 +83,7 @@ struct ModelOwner {
 /// Drives a store and the model by the same random steps, and compares.
 struct ModelRun {
   let store: TripStore
-  var random: SeededGenerator
+  var random: SplitMix64
   var model = PartitionModel()
   var current: ModelOwner?
   var stale: [ModelOwner] = []
@@ -108,7 +94,7 @@ struct ModelRun {
 
   init(store: TripStore, seed: UInt64) {
     self.store = store
-    random = SeededGenerator(seed: seed)
+    random = SplitMix64(seed: seed)
   }
 
   mutating func step() async throws {

@@ -1,6 +1,5 @@
 public import Clocks
 import HTTP
-import Synchronization
 
 /// How long APNs may keep a push for a device that it cannot reach: the `apns-expiration` field.
 public enum PushExpiration: Sendable, Hashable {

@@ -43,7 +43,8 @@ public struct ConnectionPoolStatus: Sendable {
   /// How many of them gave which reason; `other` for words that Apple has not published, `none`
   /// for no word at all.
   public var goAwayReasons: [String: Int] = [:]
-  /// Connections that were replaced for their age, or since they no longer answered.
+  /// Connections that were retired: for their age, for having nothing to do, or since they no
+  /// longer answered.
   public var replaced = 0
   /// Why the last attempt to connect failed; nil since one succeeded.
   public var connectProblem: String?

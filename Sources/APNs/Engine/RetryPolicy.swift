@@ -1,3 +1,5 @@
+import Clocks
+
 /// Whether and how a request is repeated that APNs could not serve just then: 429
 /// `TooManyRequests` and 503 `ServiceUnavailable`.
 ///
@@ -41,13 +43,7 @@ public struct RetryPolicy: Sendable, Hashable {
     for _ in 0..<done where wait < longestWait { wait *= 2 }
     wait = min(wait, longestWait)
     let part = Double.random(in: 0.5...1, using: &random)
-    return max(.nanoseconds(Int64(Double(wait.nanosecondsInAll) * part)), asked ?? .zero)
-  }
-}
-
-extension Duration {
-  fileprivate var nanosecondsInAll: Int64 {
-    components.seconds * 1_000_000_000 + components.attoseconds / 1_000_000_000
+    return max(.nanoseconds(Int64(Double(wait.wholeNanoseconds) * part)), asked ?? .zero)
   }
 }
 

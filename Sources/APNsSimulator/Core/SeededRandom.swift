@@ -1,18 +1,17 @@
-/// Random numbers that a seed repeats: SplitMix64, by Steele, Lea and Flood (2014).
+internal import Randomness
+
+/// What a simulator draws, from random numbers that a seed repeats.
 ///
 /// Not for secrets. Channel IDs and tokens of a simulator are none.
 package struct SeededRandom: RandomNumberGenerator, Sendable {
-  private var state: UInt64
+  private var generator: SplitMix64
 
-  package init(seed: UInt64) { state = seed }
+  package init(seed: UInt64) { generator = SplitMix64(seed: seed) }
 
-  package mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    return Self.mixed(state)
-  }
+  package mutating func next() -> UInt64 { generator.next() }
 
   /// Uniform in 0..<1.
-  package mutating func fraction() -> Double { Self.fraction(of: next()) }
+  package mutating func fraction() -> Double { generator.fraction() }
 
   package mutating func bytes(_ count: Int) -> [UInt8] {
     (0..<count).map { _ in UInt8(truncatingIfNeeded: next() >> 32) }
@@ -40,15 +39,8 @@ package struct SeededRandom: RandomNumberGenerator, Sendable {
 
   /// The same number for the same three, without any state: the fate of one message at one phone.
   static func hash(_ seed: UInt64, _ first: UInt64, _ second: UInt64) -> UInt64 {
-    mixed(mixed(seed &+ 0x9E37_79B9_7F4A_7C15 &* (first &+ 1)) &+ second)
+    SplitMix64.mixed(SplitMix64.mixed(seed &+ 0x9E37_79B9_7F4A_7C15 &* (first &+ 1)) &+ second)
   }
 
-  static func fraction(of bits: UInt64) -> Double { Double(bits >> 11) * 0x1p-53 }
-
-  static func mixed(_ value: UInt64) -> UInt64 {
-    var mixed = value
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
-  }
+  static func fraction(of bits: UInt64) -> Double { SplitMix64.fraction(of: bits) }
 }

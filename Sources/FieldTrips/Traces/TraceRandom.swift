@@ -1,26 +1,19 @@
-/// The generator's source of chance: SplitMix64, after Steele, Lea and Flood (2014).
+internal import Randomness
+
+/// The trace generator's source of chance.
 ///
 /// Draws in whole numbers only, and by its own methods, because the logarithms of two C libraries
 /// may differ in the last bit and the standard library's `random(in:)` may change between releases.
 /// So one seed gives the same trace on every machine.
 struct TraceRandom {
-  private var state: UInt64
+  private var generator: SplitMix64
 
-  init(seed: UInt64) { state = seed }
+  init(seed: UInt64) { generator = SplitMix64(seed: seed) }
 
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
-  }
+  mutating func next() -> UInt64 { generator.next() }
 
   /// A whole number from 0 up to, not including, `bound`; `bound` is at least 1.
-  mutating func below(_ bound: Int) -> Int {
-    precondition(bound >= 1, "there is no number below \(bound)")
-    return Int(next().multipliedFullWidth(by: UInt64(bound)).high)
-  }
+  mutating func below(_ bound: Int) -> Int { generator.below(bound) }
 
   /// True in `percent` of 100 cases.
   mutating func happens(percent: Int) -> Bool { below(100) < percent }

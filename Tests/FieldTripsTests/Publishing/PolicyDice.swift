@@ -1,18 +1,13 @@
 import FieldTrips
+import Randomness
 
-/// Randomness that a seed repeats (SplitMix64), so that a failing property names its seed.
+/// Randomness that a seed repeats, so that a failing property names its seed.
 struct PolicyDice: RandomNumberGenerator {
-  private var state: UInt64
+  private var generator: SplitMix64
 
-  init(seed: UInt64) { state = seed }
+  init(seed: UInt64) { generator = SplitMix64(seed: seed) }
 
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var mixed = state
-    mixed = (mixed ^ mixed >> 30) &* 0xbf58_476d_1ce4_e5b9
-    mixed = (mixed ^ mixed >> 27) &* 0x94d0_49bb_1331_11eb
-    return mixed ^ mixed >> 31
-  }
+  mutating func next() -> UInt64 { generator.next() }
 
   mutating func roll(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &self) }
   mutating func fraction() -> Double { .random(in: 0..<1, using: &self) }

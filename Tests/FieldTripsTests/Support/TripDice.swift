@@ -1,18 +1,13 @@
 import FieldTrips
+import Randomness
 
-/// A random sequence that its seed repeats (SplitMix64), for properties over many lives of a trip.
+/// A random sequence that its seed repeats, for properties over many lives of a trip.
 struct TripDice: RandomNumberGenerator {
-  private var state: UInt64
+  private var generator: SplitMix64
 
-  init(seed: UInt64) { state = seed }
+  init(seed: UInt64) { generator = SplitMix64(seed: seed) }
 
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ mixed >> 31
-  }
+  mutating func next() -> UInt64 { generator.next() }
 
   mutating func roll(_ range: Range<Int>) -> Int { Int.random(in: range, using: &self) }
 

@@ -12,7 +12,11 @@ import Testing
     try await world.work()
     let accepted = try await world.settle()
     world.judge(accepted)
-    print(report(settings, world.shared.ledger, accepted, await world.simulator.faultCounts))
+    let faults = await world.simulator.faultCounts
+    print(report(settings, world.shared.ledger, accepted, faults))
+    // Where nothing went wrong, or everything did, nothing was tried.
+    #expect(faults.values.contains { $0 > 0 })
+    #expect(accepted.messages > 0)
     await world.stop()
   }
 

@@ -72,7 +72,7 @@ package struct LoadLedger: Sendable {
       if broadcast.priority == 10 { span.broadcasts10 += 1 } else { span.broadcasts5 += 1 }
       span.phonesReached += broadcast.reached
     }
-    countTravel(of: broadcast, captures: 1) { $0.travel.add($1, times: $2) }
+    countTravel(of: broadcast) { $0.travel.add($1, times: $2) }
     guard let notes = broadcast.notes else { return }
     show(notes, by: broadcast)
   }
@@ -96,7 +96,7 @@ package struct LoadLedger: Sendable {
       change(spanAt: capturedAt) { $0.toAPNs.add(wait) }
       if let last = broadcast.lastDelay { toLastPhone.add(wait + last) }
       let index = Int(capturedAt / spanNanoseconds)
-      countTravel(of: broadcast, captures: 1) { ledger, delay, phones in
+      countTravel(of: broadcast) { ledger, delay, phones in
         ledger.toPhones.add(wait + delay, times: phones)
         ledger.spans[index].toPhones.add(wait + delay, times: phones)
       }
@@ -105,14 +105,14 @@ package struct LoadLedger: Sendable {
 
   /// Calls `body` with each delay and the number of phones that it stands for.
   private mutating func countTravel(
-    of broadcast: SeenBroadcast, captures: Int,
+    of broadcast: SeenBroadcast,
     _ body: (inout LoadLedger, _ delay: Int, _ phones: Int) -> Void
   ) {
     let points = broadcast.delays.count
     guard points > 0 else { return }
     for (index, delay) in broadcast.delays.enumerated() {
       let phones = broadcast.reached * (index + 1) / points - broadcast.reached * index / points
-      body(&self, delay, phones * captures)
+      body(&self, delay, phones)
     }
   }
 

@@ -1,27 +1,19 @@
 internal import Glibc
+internal import Randomness
 
-/// The harness' source of chance: SplitMix64, after Steele, Lea and Flood (2014). The same seed
-/// gives the same schedule.
-struct LoadRandom: RandomNumberGenerator, Sendable {
-  private var state: UInt64
+/// The harness' source of chance. The same seed gives the same schedule.
+struct LoadRandom: Sendable {
+  private var generator: SplitMix64
 
-  init(seed: UInt64) { state = seed }
+  init(seed: UInt64) { generator = SplitMix64(seed: seed) }
 
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
-  }
+  mutating func next() -> UInt64 { generator.next() }
 
   /// Evenly from 0 up to, not including, 1.
-  mutating func fraction() -> Double { Double(next() >> 11) * 0x1p-53 }
+  mutating func fraction() -> Double { generator.fraction() }
 
-  /// A whole number from 0 up to, not including, `bound`.
-  mutating func below(_ bound: Int) -> Int {
-    Int(next().multipliedFullWidth(by: UInt64(bound)).high)
-  }
+  /// A whole number from 0 up to, not including, `bound`, which is at least 1.
+  mutating func below(_ bound: Int) -> Int { generator.below(bound) }
 
   /// A waiting time of a memoryless process.
   mutating func exponential(mean: Double) -> Double { -mean * log(1 - fraction()) }
