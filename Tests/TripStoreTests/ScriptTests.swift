@@ -17,7 +17,7 @@ let allScripts: [RedisScript] = [
   TripStore.takeChannelScript, TripStore.intendScript, TripStore.channelCreatedScript,
   TripStore.retireChannelScript, TripStore.channelDeletedScript, TripStore.setForeignScript,
   TripStore.takeRequestsScript, TripStore.shareTokenScript, TripStore.claimRequestScript,
-  TripStore.completeRequestScript, TripStore.abandonRequestScript, TripStore.noteTimelineScript,
+  TripStore.completeRequestScript, TripStore.abandonRequestScript,
   TripStore.openScript, TripStore.buryScript,
 ]
 
@@ -62,7 +62,7 @@ let allScripts: [RedisScript] = [
       let store = TripStore(redis: recorder, partitionCount: 16)
       try await runEverything(store)
       let inBatches: Set<String> = [
-        "takeLease", "renewLease", "releaseLease", "noteTimeline", "commit", "bury", "append",
+        "takeLease", "renewLease", "releaseLease", "record", "commit", "bury", "append",
       ]
       #expect(recorder.scripts.union(inBatches) == Set(allScripts.map(\.name)))
       await client.close(atOnce: true)
@@ -128,9 +128,9 @@ func runEverything(_ store: TripStore) async throws {
   var ended = ending
   _ = ended.handle(.endAccepted, at: start)
   let record = AnswerRecord(
-    trip: id, accepted: Revision(2), life: LifeChange(from: ending, to: ended))
+    trip: id, accepted: Revision(2), life: LifeChange(from: ending, to: ended), timeline: [1],
+    waiting: [1])
   #expect(try await store.record(record, owner: owner) == .recorded(published: Revision(2)))
-  _ = await store.noteTimeline([TimelineEntry(trip: id, body: [1])])
   try await store.changeDue([.schedule(.push(id, id: "p"), at: start)], of: place)
   guard
     case .claimed(let claims) = try await store.claimDue(

@@ -82,16 +82,34 @@ import Transport
 }
 
 @Suite struct `A timeline` {
-  @Test func `keeps the newest decisions about a trip`() async throws {
+  @Test func `keeps the newest broadcasts of a trip`() async throws {
+    try await withStore { (store, client) async throws in
+      let trip = try await store.liveTrip()
+      let (owner, _) = try await store.own()
+      let entries = (0..<300).map { bytes("{\"n\":\($0)}") }
+      for outcome in await store.record(
+        entries.map { (AnswerRecord(trip: trip, timeline: $0), owner) })
+      {
+        #expect(try outcome.get() == .recorded(published: Revision(0)))
+      }
+      #expect(try await store.timeline(of: trip) == Array(entries.suffix(64)))
+      let key = PartitionKeys(partition).timeline(trip)
+      #expect(try await client.call(RedisCommand("XLEN", key)).intValue() < 170)
+      let unknown = AnswerRecord(trip: randomTrip(), timeline: [1])
+      #expect(try await store.record(unknown, owner: owner) == .unknownTrip)
+    }
+  }
+
+  @Test func `keeps what waited when an owner stopped, until a broadcast is accepted`() async throws
+  {
     try await withStore { (store, _) async throws in
       let trip = try await store.liveTrip()
-      let entries = (0..<600).map { TimelineEntry(trip: trip, body: bytes("{\"n\":\($0)}")) }
-      #expect(await store.noteTimeline(entries) == 600)
-      #expect(await store.noteTimeline([TimelineEntry(trip: randomTrip(), body: [1])]) == 0)
-      let kept = try await store.timeline(of: trip, limit: 50)
-      #expect(kept.map(\.body) == entries[550...].map(\.body))
-      #expect(kept.map(\.id) == kept.map(\.id).sorted())
-      #expect(try await store.timeline(of: trip, limit: 10_000).count < 400)
+      let (owner, _) = try await store.own()
+      _ = try await store.record(AnswerRecord(trip: trip, waiting: bytes("{}")), owner: owner)
+      _ = try await store.record(AnswerRecord(trip: trip, timeline: [1]), owner: owner)
+      #expect(try await store.trip(trip)?.waiting == bytes("{}"))
+      _ = try await store.record(AnswerRecord(trip: trip, accepted: Revision(1)), owner: owner)
+      #expect(try await store.trip(trip)?.waiting == [])
     }
   }
 }

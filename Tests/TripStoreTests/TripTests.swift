@@ -52,7 +52,7 @@ import Testing
       let change = LifeChange(of: id, from: live, to: life, actions: actions)
       #expect(try await store.changeLife(of: id, change, at: start) == .changed)
       _ = try await store.append([trigger("1", id)], to: partition, at: start)
-      await store.noteTimeline([TimelineEntry(trip: id, body: bytes("{}"))])
+      _ = try await store.record(AnswerRecord(trip: id, timeline: bytes("{}")), owner: owner)
       #expect(try await store.forget(id, owner: owner) == .forgotten)
       #expect(try await store.forget(id, owner: owner) == .forgotten)
       let keys = try await client.call(RedisCommand("KEYS", "fc:*")).stringsValue()

@@ -48,7 +48,7 @@ extension ChannelPublisher {
     return max(now, due, retryAt)
   }
 
-  private func ordinaryDue(at now: Moment) -> Moment {
+  func ordinaryDue(at now: Moment) -> Moment {
     let gapSeconds = gap.typicalSeconds(policy.gap) ?? bucket.refillInterval.inSeconds
     let due = policy.rule.due(
       DueRule.Situation(backlog: backlog, gapSeconds: gapSeconds, bucket: bucket))
@@ -68,7 +68,7 @@ extension ChannelPublisher {
 
   /// The second after the newest timestamp, so that no two share one and none is ahead of the
   /// clock. Where the clock was set back, one monotonic second after the newest request instead.
-  private func firstTimestampMoment(at now: Moment, wall: UnixTime) -> Moment {
+  func firstTimestampMoment(at now: Moment, wall: UnixTime) -> Moment {
     let next = UnixTime(wholeSeconds: lastTimestampSeconds + 1)
     return next <= wall ? now : min(now + (next - wall), max(now, nextTimestampAt))
   }

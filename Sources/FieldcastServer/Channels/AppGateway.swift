@@ -18,6 +18,13 @@ struct BroadcastOrder: Sendable {
   let sentAt: UnixTime
 }
 
+/// What became of a broadcast, for the publisher and for people.
+struct BroadcastAnswer: Sendable {
+  let outcome: BroadcastOutcome
+  /// What APNs said, or why there is no answer: `429 TooManyRequests`.
+  let text: String
+}
+
 enum ChannelCreated: Sendable {
   case created(FieldTrips.ChannelID)
   /// APNs said no, so there is no channel. Final: asking again does not help.
@@ -97,26 +104,31 @@ struct AppGateway: Sendable {
 
   // MARK: Broadcasts
 
-  func broadcast(_ order: BroadcastOrder, deadline: Duration) async -> BroadcastOutcome {
+  func broadcast(_ order: BroadcastOrder, deadline: Duration) async -> BroadcastAnswer {
     guard let channel = APNs.ChannelID(order.channel.text),
       let priority = PushPriority(rawValue: UInt8(order.priority))
-    else { return .refused }
+    else { return BroadcastAnswer(outcome: .refused, text: "The channel's ID is none of APNs'.") }
     let payload: [UInt8]
     do throws(PayloadError) {
       payload = try Self.payload(order).encoded()
     } catch {
       log.error("a broadcast cannot be made", ["reason": "\(error)"])
-      return .refused
+      return BroadcastAnswer(outcome: .refused, text: "\(error)")
     }
     let broadcast = Broadcast(
       to: channel, storage: order.storage.atAPNs, priority: priority,
       keepUntil: order.sentAt + Self.keptFor, payload: payload)
     switch await client.broadcast(broadcast, deadline: deadline) {
-    case .accepted: return .accepted
-    case .refused(let refusal): return outcome(of: refusal)
-    case .notSent: return .notSent()
-    case .unknown: return .unknown
+    case .accepted: return BroadcastAnswer(outcome: .accepted, text: "200")
+    case .refused(let refusal):
+      return BroadcastAnswer(outcome: outcome(of: refusal), text: Self.words(refusal))
+    case .notSent(let failure): return BroadcastAnswer(outcome: .notSent(), text: "\(failure)")
+    case .unknown(let failure): return BroadcastAnswer(outcome: .unknown, text: "\(failure)")
     }
+  }
+
+  private static func words(_ refusal: APNsRefusal) -> String {
+    "\(refusal.status)" + (refusal.reason.map { " \($0.text)" } ?? "")
   }
 
   /// APNs keeps the newest message of a channel for eight hours at most; with the whole span late

@@ -18,6 +18,8 @@ struct LogBatch {
     var actions: [TripAction] = []
     var isSignificant = false
     var alert: AlertText?
+    /// For the timeline.
+    var triggers = TriggerNotes()
     /// The life in the store may be another than ours: it must be read again afterwards.
     var mustReload = false
 
@@ -89,16 +91,23 @@ struct LogBatch {
       return pass(entry, because: Problem(.endedTrip, "The trip \(trip.id) had ended before."))
     }
     applied += 1
+    var verdict = TriggerNote.Verdict.unchanged
     switch trip.mapper.apply(trigger, acceptedAt: entry.acceptedAt, to: &draft.card) {
     case .changed(let change):
+      verdict = .changed
       draft.revision = draft.revision.next
       draft.isSignificant = draft.isSignificant || change.isSignificant
       draft.alert = change.alert ?? draft.alert
       if let span = change.endsAfter { note(.endMoved(to: now + span), in: &draft) }
     case .unchanged: break
     case .refused(let refusal):
+      verdict = .refused
       pass(entry, because: refusal.problems[0])
     }
+    draft.triggers.add(
+      TriggerNote(
+        id: entry.id, kind: entry.kind.rawValue, acceptedAt: entry.acceptedAt, committedAt: now,
+        revision: draft.revision, verdict: verdict))
     if case .end(let end) = trigger.effect {
       note(.endRequested(dismissal: end.dismissal), in: &draft)
     }

@@ -26,6 +26,12 @@ final class OwnedTrip: @unchecked Sendable {
   var publisher: ChannelPublisher
   /// Goes along with the next priority-10 broadcast.
   var alert: AlertText?
+  /// For the timeline: the triggers that no broadcast at priority 10 has carried.
+  var waiting: TriggerNotes
+  /// When the last answer to a broadcast came.
+  var answeredAt: Moment?
+  /// Since when it stands in the app's queue.
+  var queuedSince: Moment?
   /// The publisher's only timer.
   var timer: LoopTimer?
   /// Set while the channel is being asked for, so that it is asked for once.
@@ -54,6 +60,7 @@ final class OwnedTrip: @unchecked Sendable {
     card = Card(
       state: try ContentState(stored: record.contentState),
       memory: try MapperMemory(stored: record.mapperMemory))
+    waiting = TriggerNotes(stored: record.waiting)
     revision = record.revision
     life = record.life
     publisher = ChannelPublisher(policy: policy, restoring: record, clock: clock)

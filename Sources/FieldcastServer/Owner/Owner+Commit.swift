@@ -77,6 +77,7 @@ extension Owner {
     for draft in batch.drafts.values where draft.trip.isHeld {
       let trip = draft.trip
       trip.card = draft.card
+      trip.waiting.add(draft.triggers)
       if !draft.events.isEmpty { trip.adopt(draft.life) }
       if draft.revision != trip.revision {
         trip.revision = draft.revision

@@ -4,16 +4,18 @@ internal import TripStore
 
 extension Owner {
   /// Takes a step in a trip's life, stores it, and does what follows from it.
-  func advance(_ trip: OwnedTrip, by event: TripEvent, accepted: Revision? = nil) async {
+  ///
+  /// - Parameter change: what is to be stored together with it.
+  func advance(
+    _ trip: OwnedTrip, by event: TripEvent, storing change: AnswerRecord? = nil
+  ) async {
+    var answer = change ?? AnswerRecord(trip: trip.id)
     while trip.isHeld {
       let from = trip.life
       var to = from
       let actions = to.handle(event, at: clock.wall, rules: settings.rules)
-      let change = LifeChange(of: trip.id, from: from, to: to, actions: actions)
-      guard to != from || !change.due.isEmpty || accepted != nil else {
-        return perform(actions, for: trip)
-      }
-      let answer = AnswerRecord(trip: trip.id, accepted: accepted, life: change)
+      answer.life = LifeChange(of: trip.id, from: from, to: to, actions: actions)
+      if answer.isEmpty { return perform(actions, for: trip) }
       switch await record(answer, for: trip) {
       case .recorded?:
         trip.adopt(to)
@@ -71,7 +73,8 @@ extension Owner {
   }
 
   private func endUnheard(_ trip: OwnedTrip) async {
-    await advance(trip, by: .endAccepted, accepted: trip.revision)
+    await advance(
+      trip, by: .endAccepted, storing: AnswerRecord(trip: trip.id, accepted: trip.revision))
     trip.tasks -= 1
     restIfPossible(trip)
   }

@@ -5,6 +5,20 @@ internal import JSON
 internal import TripStore
 
 extension Owner {
+  /// A broadcast that was begun.
+  struct Sending: Sendable {
+    let reservation: ChannelPublisher.Reservation
+    let alert: AlertText?
+    let wait: SendRecord.Wait
+    var sentAt: UnixTime
+    /// What it carries, once that is read.
+    var state: ReservedState?
+
+    var rank: SendRank { reservation.rank }
+  }
+
+  // MARK: The queue
+
   /// Asks a trip's publisher what to do now, and does it.
   func step(_ trip: OwnedTrip) {
     cancelTimer(of: trip)
@@ -23,10 +37,12 @@ extension Owner {
         }
       }
     case .send(let rank):
+      if trip.queuedSince == nil { trip.queuedSince = clock.now }
       lane.enqueue(trip.id, rank: rank, backlog: trip.publisher.backlog, at: clock.now)
-      serve(lane)
+      return serve(lane)
     case .stopped(let reason): report(reason, of: trip)
     }
+    trip.queuedSince = nil
   }
 
   /// Sends for those whose turn it is in the app's queue.
@@ -48,6 +64,8 @@ extension Owner {
 
   /// - Returns: whether a request will go out.
   private func begin(_ trip: OwnedTrip, _ lane: AppLane) -> Bool {
+    let wait = wait(of: trip)
+    trip.queuedSince = nil
     guard !isDraining, trip.life.channel.openID != nil,
       let reservation = trip.publisher.beginSend(at: clock.now, wall: clock.wall)
     else {
@@ -58,107 +76,154 @@ extension Owner {
     let alert = reservation.rank == .tail ? nil : trip.alert
     if alert != nil { trip.alert = nil }
     trip.tasks += 1
-    nursery.start { [self] in await sendAndStep(reservation, alert: alert, of: trip, lane) }
+    let sending = Sending(reservation: reservation, alert: alert, wait: wait, sentAt: clock.wall)
+    nursery.start { [self] in await sendAndStep(sending, of: trip, lane) }
     // A significant change may start a second request while the first is under way.
     step(trip)
     return true
   }
 
-  private func sendAndStep(
-    _ reservation: ChannelPublisher.Reservation, alert: AlertText?, of trip: OwnedTrip,
-    _ lane: AppLane
-  ) async {
-    await send(reservation, alert: alert, of: trip, lane)
+  /// What a trip's changes have waited for, as far as that can be said when they go.
+  private func wait(of trip: OwnedTrip) -> SendRecord.Wait {
+    let now = clock.now
+    var wait = SendRecord.Wait()
+    var last = trip.publisher.hold(at: now, wall: clock.wall)
+    if let answered = trip.answeredAt, answered > trip.publisher.backlog.oldest,
+      answered > last?.until ?? .distantPast
+    {
+      last = (.answer, answered)
+    }
+    if let (hold, until) = last, until <= now {
+      wait.hold = hold.rawValue
+      wait.until = clock.wall - (now - until)
+    }
+    if let since = trip.queuedSince {
+      wait.queuedMilliseconds = (now - since).wholeNanoseconds / 1_000_000
+    }
+    return wait
+  }
+
+  // MARK: One broadcast
+
+  private func sendAndStep(_ sending: Sending, of trip: OwnedTrip, _ lane: AppLane) async {
+    await send(sending, of: trip, lane)
     trip.tasks -= 1
     step(trip)
     restIfPossible(trip)
   }
 
-  private func send(
-    _ reservation: ChannelPublisher.Reservation, alert: AlertText?, of trip: OwnedTrip,
-    _ lane: AppLane
-  ) async {
-    let outcome: BroadcastOutcome
-    var carried: ReservedState?
+  private func send(_ sending: Sending, of trip: OwnedTrip, _ lane: AppLane) async {
+    var sending = sending
+    let reservation = sending.reservation
+    let answer: BroadcastAnswer
     do throws(StoreError) {
-      let answer = try await store.reserve(
-        reservation.rank == .end ? .end : .update, for: trip.id,
+      let reserved = try await store.reserve(
+        sending.rank == .end ? .end : .update, for: trip.id,
         timestampSeconds: reservation.proposedTimestampSeconds, anchor: reservation.anchor,
         owner: trip.holding.ownership)
-      switch answer {
+      switch reserved {
       case .reserved(let newest):
         trip.publisher.sent(
           reservation.id, revision: newest.revision, timestampSeconds: newest.timestampSeconds)
-        carried = newest
-        outcome = await broadcast(newest, reservation.rank, alert: alert, of: trip, lane)
+        sending.state = newest
+        sending.sentAt = clock.wall
+        answer = await broadcast(newest, sending, of: trip, lane)
       case .fenced(let current): return await fenced(trip.holding, current: current)
       case .wrongPhase(let life):
         // The end was asked for while we waited: what was to go out goes with the end.
         trip.adopt(life)
-        outcome = .notSent()
+        answer = BroadcastAnswer(outcome: .notSent(), text: "The trip is \(life.phase.name) now.")
       case .unknownTrip: return forgetInMemory(trip)
       }
     } catch {
       log.warning("a broadcast cannot be reserved", ["trip": "\(trip.id)", "reason": "\(error)"])
-      outcome = .notReserved
+      answer = BroadcastAnswer(outcome: .notReserved, text: "Redis did not answer.")
     }
-    if outcome != .accepted, let alert { trip.alert = trip.alert ?? alert }
-    await answered(reservation, outcome, carrying: carried, of: trip, lane)
+    if answer.outcome != .accepted, let alert = sending.alert { trip.alert = trip.alert ?? alert }
+    await answered(sending, answer, of: trip, lane)
   }
 
   private func broadcast(
-    _ newest: ReservedState, _ rank: SendRank, alert: AlertText?, of trip: OwnedTrip,
-    _ lane: AppLane
-  ) async -> BroadcastOutcome {
-    guard let channel = newest.life.channel.openID else { return .notSent() }
+    _ newest: ReservedState, _ sending: Sending, of trip: OwnedTrip, _ lane: AppLane
+  ) async -> BroadcastAnswer {
+    guard let channel = newest.life.channel.openID else {
+      return BroadcastAnswer(outcome: .notSent(), text: "The trip has no channel.")
+    }
     let state: JSONText
     do { state = try JSONText(stored: newest.contentState) } catch {
       log.error("a content-state cannot be sent", ["trip": "\(trip.id)", "reason": "\(error)"])
-      return .refused
+      return BroadcastAnswer(outcome: .refused, text: "\(error)")
     }
     let order = BroadcastOrder(
       channel: channel, storage: trip.definition.storagePolicy, type: trip.type,
-      isEnd: rank == .end, priority: rank.priority, timestampSeconds: newest.timestampSeconds,
-      contentState: state, times: newest.life.times, alert: alert, sentAt: clock.wall)
-    let outcome = await lane.gateway.broadcast(order, deadline: settings.policy.requestTimeout)
-    count(outcome, rank)
-    return outcome
+      isEnd: sending.rank == .end, priority: sending.rank.priority,
+      timestampSeconds: newest.timestampSeconds, contentState: state, times: newest.life.times,
+      alert: sending.alert, sentAt: sending.sentAt)
+    let answer = await lane.gateway.broadcast(order, deadline: settings.policy.requestTimeout)
+    count(answer.outcome, sending.rank)
+    return answer
   }
 
   private func answered(
-    _ reservation: ChannelPublisher.Reservation, _ outcome: BroadcastOutcome,
-    carrying state: ReservedState?, of trip: OwnedTrip, _ lane: AppLane
+    _ sending: Sending, _ answer: BroadcastAnswer, of trip: OwnedTrip, _ lane: AppLane
   ) async {
     let now = clock.now
-    let aftermath = trip.publisher.answered(reservation.id, outcome, at: now, using: &random)
-    if case .throttled = outcome {
+    trip.answeredAt = now
+    let aftermath = trip.publisher.answered(
+      sending.reservation.id, answer.outcome, at: now, using: &random)
+    var change = AnswerRecord(trip: trip.id, timeline: note(sending, answer, of: trip))
+    if aftermath.isDefect {
+      log.error(
+        "APNs refuses a trip's broadcasts", ["trip": "\(trip.id)", "reason": answer.text])
+    }
+    if case .throttled = answer.outcome {
       lane.throttled(trip.id, at: now)
       // Whoever owns the trip next must not begin with a full budget again.
-      let anchor = clock.wall - (now - trip.publisher.bucket.anchor)
-      let answer = AnswerRecord(
-        trip: trip.id, ratePerHour: aftermath.ratePerHour, anchor: anchor)
-      _ = await record(answer, for: trip)
-    }
-    if aftermath.isDefect {
-      log.error("APNs refuses a trip's broadcasts", ["trip": "\(trip.id)"])
+      change.ratePerHour = aftermath.ratePerHour
+      change.anchor = clock.wall - (now - trip.publisher.bucket.anchor)
     }
     if aftermath.isEndAccepted {
-      return await advance(trip, by: .endAccepted, accepted: state?.revision ?? trip.revision)
+      change.accepted = sending.state?.revision ?? trip.revision
+      return await advance(trip, by: .endAccepted, storing: change)
     }
-    if aftermath.isChannelGone, let channel = state?.life.channel.openID {
-      return await lost(channel, of: trip)
+    if aftermath.isChannelGone, let channel = sending.state?.life.channel.openID {
+      return await lost(channel, of: trip, storing: change)
     }
-    guard outcome == .accepted, let revision = state?.revision else { return }
+    guard answer.outcome == .accepted, let revision = sending.state?.revision else {
+      _ = await record(change, for: trip)
+      return
+    }
     // The first state is what members join with: it costs no token, so it goes at priority 5, and
     // once APNs has it nothing of the trip is unpublished.
-    let counts = reservation.rank != .tail || revision == .first
-    await advance(trip, by: .updateAccepted, accepted: counts ? revision : nil)
+    if sending.rank != .tail || revision == .first { change.accepted = revision }
+    await advance(trip, by: .updateAccepted, storing: change)
   }
 
-  private func lost(_ channel: FieldTrips.ChannelID, of trip: OwnedTrip) async {
+  /// The broadcast as the timeline keeps it. Triggers that phones have now are no longer noted as
+  /// waiting.
+  private func note(
+    _ sending: Sending, _ answer: BroadcastAnswer, of trip: OwnedTrip
+  ) -> [UInt8] {
+    let state = sending.state
+    var triggers = TriggerNotes()
+    if answer.outcome == .accepted, sending.rank != .tail, let revision = state?.revision {
+      triggers = trip.waiting.take(upTo: revision)
+    }
+    let record = SendRecord(
+      isEnd: sending.rank == .end, priority: sending.rank.priority, revision: state?.revision,
+      timestampSeconds: state?.timestampSeconds, sentAt: sending.sentAt, answeredAt: clock.wall,
+      outcome: SendRecord.name(of: answer.outcome), answer: answer.text,
+      staleAt: sending.rank == .end ? nil : state?.life.times.staleDate(sentAt: sending.sentAt),
+      wait: sending.wait, triggers: triggers)
+    return record.stored()
+  }
+
+  private func lost(
+    _ channel: FieldTrips.ChannelID, of trip: OwnedTrip, storing change: AnswerRecord
+  ) async {
     log.warning("APNs no longer knows a trip's channel", ["trip": "\(trip.id)"])
     await channels.lost(channel, of: trip.definition.app)
-    await advance(trip, by: .channelLost(channel))
+    await advance(trip, by: .channelLost(channel), storing: change)
     // The broadcast may have gone to a channel that was replaced before its answer came.
     if let present = trip.life.channel.openID, present != channel {
       trip.publisher.channelReplaced()

@@ -102,6 +102,7 @@ actor Owner {
     await withUnsafeContinuation { continuation in
       if isRunning { drained = continuation } else { continuation.resume() }
     }
+    await leaveWaiting()
   }
 
   // MARK: Trips in memory

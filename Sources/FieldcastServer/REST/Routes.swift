@@ -33,6 +33,9 @@ struct Routes: Sendable {
       .response(await api.listTrips(cursor: $0.query["cursor"], limit: $0.query["limit"]))
     }
     router.on("GET", "/v1/trips/{trip}") { .response(await api.readTrip($0["trip"])) }
+    router.on("GET", "/v1/trips/{trip}/timeline") {
+      .response(await api.readTimeline($0["trip"]))
+    }
     router.on("POST", "/v1/trips/{trip}/members", bodyLimit: Self.smallBody) {
       .response(await api.join($0.request, trip: $0["trip"]))
     }

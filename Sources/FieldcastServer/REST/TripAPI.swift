@@ -19,6 +19,7 @@ struct TripAPI: Sendable {
   }
 
   let store: TripStore
+  let owner: Owner
   let news: LogNews
   let intake: TriggerIntake
   let channels: ChannelManager
@@ -27,11 +28,12 @@ struct TripAPI: Sendable {
   let log: ServiceLog
 
   init(
-    store: TripStore, news: LogNews, intake: TriggerIntake, channels: ChannelManager,
+    store: TripStore, owner: Owner, intake: TriggerIntake, channels: ChannelManager,
     settings: Settings, clock: ServiceClock, log: ServiceLog
   ) {
     self.store = store
-    self.news = news
+    self.owner = owner
+    news = LogNews(owner: owner, store: store)
     self.intake = intake
     self.channels = channels
     self.settings = settings

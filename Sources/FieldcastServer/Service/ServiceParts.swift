@@ -151,7 +151,7 @@ struct ServiceParts: Sendable {
       apps: try configuration.apps.map { try $0.identity },
       rules: configuration.rules)
     let api = TripAPI(
-      store: store, news: news, intake: intake, channels: channels, settings: settings,
+      store: store, owner: owner, intake: intake, channels: channels, settings: settings,
       clock: clock, log: log)
     // The first partitions are ours before the doors open, so that nothing waits for an owner.
     await leases.keep()

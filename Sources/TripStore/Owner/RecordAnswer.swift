@@ -13,16 +13,29 @@ package struct AnswerRecord: Sendable {
   package var anchor: UnixTime?
   /// A step in the trip's life, such as by an accepted end.
   package var life: LifeChange?
+  /// What the trip's timeline says of the broadcast; see ``TripStore/timeline(of:)``.
+  package var timeline: [UInt8]?
+  /// The triggers that wait for a broadcast, for the next owner's timeline; kept until a broadcast
+  /// is accepted.
+  package var waiting: [UInt8]?
 
   package init(
     trip: TripID, accepted: Revision? = nil, ratePerHour: Double? = nil, anchor: UnixTime? = nil,
-    life: LifeChange? = nil
+    life: LifeChange? = nil, timeline: [UInt8]? = nil, waiting: [UInt8]? = nil
   ) {
     self.trip = trip
     self.accepted = accepted
     self.ratePerHour = ratePerHour
     self.anchor = anchor
     self.life = life
+    self.timeline = timeline
+    self.waiting = waiting
+  }
+
+  /// Whether there is anything to store but a step that changes nothing.
+  package var isEmpty: Bool {
+    accepted == nil && ratePerHour == nil && anchor == nil && timeline == nil && waiting == nil
+      && life.map { $0.from == $0.to && $0.due.isEmpty } ?? true
   }
 }
 
@@ -41,16 +54,16 @@ extension TripStore {
   package func record(
     _ answer: AnswerRecord, owner: Ownership
   ) async throws(StoreError) -> RecordOutcome {
-    let keys = keys(owner.partition)
-    var command = RedisCommand(
-      Self.recordScript, keys: [keys.epoch, keys.trip(answer.trip), keys.unpublished, keys.due],
-      arguments: owner.epoch.number, answer.trip.utf8, answer.accepted?.description ?? "",
-      answer.ratePerHour.map { "\($0)" } ?? "",
-      answer.anchor.map { String($0.nanoseconds) } ?? "",
-      answer.life?.from.text ?? "", answer.life?.to.text ?? "")
-    command.append(due: answer.life?.due ?? [])
-    let reply = try await call(command)
-    return try reading { () throws(RedisError) in
+    try await record([(answer, owner)])[0].get()
+  }
+
+  /// Stores what several answers changed, in one go; an outcome for each.
+  package func record(
+    _ answers: [(answer: AnswerRecord, owner: Ownership)]
+  ) async -> [Result<RecordOutcome, StoreError>] {
+    var batch = RedisBatch()
+    for (answer, owner) in answers { batch.append(recording(answer, owner: owner)) }
+    return await callAll(batch) { (_, reply) throws(RedisError) in
       let (code, rest) = try reply.codedAnswer()
       switch code {
       case 1:
@@ -65,22 +78,40 @@ extension TripStore {
     }
   }
 
+  private func recording(_ answer: AnswerRecord, owner: Ownership) -> RedisCommand {
+    let keys = keys(owner.partition)
+    var command = RedisCommand(
+      Self.recordScript,
+      keys: [
+        keys.epoch, keys.trip(answer.trip), keys.unpublished, keys.due,
+        keys.timeline(answer.trip),
+      ],
+      arguments: owner.epoch.number, answer.trip.utf8, answer.accepted?.description ?? "",
+      answer.ratePerHour.map { "\($0)" } ?? "",
+      answer.anchor.map { String($0.nanoseconds) } ?? "",
+      answer.life?.from.text ?? "", answer.life?.to.text ?? "", answer.timeline ?? [],
+      Self.timelineLimit, answer.waiting ?? [])
+    command.append(due: answer.life?.due ?? [])
+    return command
+  }
+
   static let recordScript = RedisScript(
     name: "record",
     source: #"""
       #!lua flags=allow-oom
       -- Stores what an answer of APNs changed about a trip.
-      -- KEYS 1 epoch, 2 the trip's hash, 3 unpublished, 4 due
+      -- KEYS 1 epoch, 2 the trip's hash, 3 unpublished, 4 due, 5 the trip's timeline
       -- ARGV 1 epoch of the owner, 2 trip ID, 3 accepted revision or '', 4 rate (1/h) or '',
       --      5 anchor of the token bucket (unix ns) or '', 6 life as it was read or '',
-      --      7 new life; then pairs of time (ms) or '' and due item
+      --      7 new life, 8 entry for the timeline or '', 9 about how many it keeps, 10 triggers that
+      --      wait or ''; then pairs of time (ms) or '' and due item
       -- Answers {1, published revision}, {0, epoch}: fenced, {-1} no such trip,
       --      {-2, life}: it is another one
 
       """# + LuaParts.changeDue + LuaParts.mark + #"""
         local epoch = redis.call('GET', KEYS[1]) or '0'
         if epoch ~= ARGV[1] then return { 0, tonumber(epoch) } end
-        local trip = redis.call('HMGET', KEYS[2], 'life', 'pub', 'rev')
+        local trip = redis.call('HMGET', KEYS[2], 'life', 'pub', 'rev', 'waiting')
         local life, published = trip[1], tonumber(trip[2])
         if not life then return { -1 } end
         if ARGV[6] ~= '' and life ~= ARGV[6] and life ~= ARGV[7] then return { -2, life } end
@@ -90,6 +121,7 @@ extension TripStore {
         if accepted > published and accepted <= tonumber(trip[3]) then
           published = accepted
           redis.call('HSET', KEYS[2], 'pub', ARGV[3])
+          if trip[4] then redis.call('HDEL', KEYS[2], 'waiting') end
         end
         if ARGV[4] ~= '' then redis.call('HSET', KEYS[2], 'rate', ARGV[4]) end
         if ARGV[5] ~= '' then redis.call('HSET', KEYS[2], 'anchor', ARGV[5]) end
@@ -97,8 +129,12 @@ extension TripStore {
           redis.call('HSET', KEYS[2], 'life', ARGV[7])
           life = ARGV[7]
         end
+        if ARGV[8] ~= '' then
+          redis.call('XADD', KEYS[5], 'MAXLEN', '~', ARGV[9], '*', 'b', ARGV[8])
+        end
+        if ARGV[10] ~= '' then redis.call('HSET', KEYS[2], 'waiting', ARGV[10]) end
         mark(KEYS[3], KEYS[2], ARGV[2], life)
-        change_due(KEYS[4], 8)
+        change_due(KEYS[4], 11)
         return { 1, published }
         """#,
     isSafeToRepeat: true)

@@ -52,6 +52,8 @@ package struct TripRecord: Sendable, Equatable {
   /// The last log entry of this trip.
   package var lastLogID: LogID?
   package var memberCounts: [Reach: Int]
+  /// What an owner that stopped left for the timeline; empty if nothing waited then.
+  package var waiting: [UInt8]
 
   /// What a publisher goes on from.
   package var publisherState: ChannelPublisher.Durable {
@@ -87,7 +89,7 @@ extension TripRecord {
       ratePerHour: try fields.optionalText("rate").flatMap { Double($0) }, life: life,
       isClosing: !fields.bytes("closing").isEmpty || !life.acceptsTriggers,
       lastLogID: try fields.optionalText("last").flatMap { LogID($0) },
-      memberCounts: try fields.memberCounts())
+      memberCounts: try fields.memberCounts(), waiting: fields.bytes("waiting"))
   }
 }
 
