@@ -183,11 +183,14 @@ extension TripStore {
         trip = {
           exists = phase, revision = found[2],
           ended = found[4] or phase == 'ending' or phase == 'ended',
-          waiting = found[3] and not is_behind_cursor(found[3]),
+          last = found[3],
         }
         trips[place] = trip
         return trip
       end
+
+      local function is_waiting(trip) return trip.last and not is_behind_cursor(trip.last) end
+      local function hour_of(id) return math.floor(tonumber(string.match(id, '^%d+')) / 3600000) end
 
       local answers = { previous and previous[1] or '0-0' }
       for i = 1, tonumber(ARGV[4]) do
@@ -198,7 +201,7 @@ extension TripStore {
         local refusal
         if not trip.exists then refusal = -1
         elseif trip.ended then refusal = -2
-        elseif revision ~= '' and (revision ~= trip.revision or trip.waiting) then
+        elseif revision ~= '' and (revision ~= trip.revision or is_waiting(trip)) then
           refusal = { tonumber(trip.revision) }
         elseif room <= 0 then refusal = -3
         end
@@ -210,7 +213,7 @@ extension TripStore {
         else
           local log_id = redis.call('XADD', KEYS[1], '*', 't', ARGV[base + 2], 'k', kind,
             'i', id, 'b', ARGV[base + 5], 'a', ARGV[1])
-          answers[i + 1], trip.last, trip.waiting = log_id, log_id, true
+          answers[i + 1], trip.before, trip.last = log_id, trip.before or trip.last or '0-0', log_id
           room = room - 1
           if kind == 'end' then
             trip.ended = true
@@ -219,9 +222,12 @@ extension TripStore {
         end
       end
       for place, trip in pairs(trips) do
-        if trip.last then
+        if trip.before then
           redis.call('HSET', KEYS[place], 'last', trip.last)
-          redis.call('PEXPIRE', KEYS[place + 1], ARGV[2])
+          -- Once an hour is often enough for what lives a week.
+          if hour_of(trip.before) ~= hour_of(trip.last) then
+            redis.call('PEXPIRE', KEYS[place + 1], ARGV[2])
+          end
         end
       end
       return answers

@@ -132,11 +132,11 @@ extension TripStore {
         if cursor == ARGV[3] and cursor ~= ARGV[2] then return { 1 } end
         if cursor ~= ARGV[2] then return { -1, cursor } end
         local count = tonumber(ARGV[4])
-        local lives = {}
+        local trips = {}
         for i = 1, count do
           local base = 4 + (i - 1) * 7
-          local life = redis.call('HGET', KEYS[5 + i], 'life')
-          lives[i] = life
+          trips[i] = redis.call('HMGET', KEYS[5 + i], 'life', 'rev', 'pub')
+          local life = trips[i][1]
           local from, to = ARGV[base + 6], ARGV[base + 7]
           if life and from ~= '' and life ~= from and life ~= to then
             return { -2, ARGV[base + 1], life }
@@ -144,19 +144,28 @@ extension TripStore {
         end
         for i = 1, count do
           local base = 4 + (i - 1) * 7
-          local key, trip, life = KEYS[5 + i], ARGV[base + 1], lives[i]
+          local life, old, published = unpack(trips[i])
           -- A trip that was forgotten meanwhile must not come back as a part of itself.
           if life then
             local revision, to = ARGV[base + 2], ARGV[base + 7]
-            if revision ~= '' then
-              redis.call('HSET', key, 'rev', revision, 'state', ARGV[base + 3])
+            -- One call a trip and way: what Lua asks of Redis is most of what a commit costs.
+            local fields = {}
+            local function set(name, value)
+              fields[#fields + 1] = name
+              fields[#fields + 1] = value
             end
-            if ARGV[base + 4] == '1' then redis.call('HSET', key, 'memory', ARGV[base + 5]) end
+            if revision ~= '' then
+              set('rev', revision)
+              set('state', ARGV[base + 3])
+            end
+            if ARGV[base + 4] == '1' then set('memory', ARGV[base + 5]) end
             if to ~= '' then
-              redis.call('HSET', key, 'life', to)
+              set('life', to)
               life = to
             end
-            mark(KEYS[4], key, trip, life)
+            if #fields > 0 then redis.call('HSET', KEYS[5 + i], unpack(fields)) end
+            if revision == '' then revision = old end
+            mark_known(KEYS[4], ARGV[base + 1], life, revision, published)
           end
         end
         change_due(KEYS[5], 5 + count * 7)

@@ -104,16 +104,22 @@ enum LuaParts {
 
   /// `mark(unpublished, trip_key, trip, life)`: a trip is among the unpublished ones while APNs has
   /// yet to accept a revision of it, or its end; and never again after that.
+  ///
+  /// `mark_known(unpublished, trip, life, revision, published)` is for who has read them already.
   static let mark = #"""
-    local function mark(unpublished, trip_key, trip, life)
+    local function mark_known(unpublished, trip, life, revision, published)
       local phase = string.match(life, '^%a+')
-      local numbers = redis.call('HMGET', trip_key, 'rev', 'pub')
-      local is_ahead = tonumber(numbers[1]) > tonumber(numbers[2])
+      local is_ahead = tonumber(revision) > tonumber(published)
       if phase == 'ending' or phase ~= 'ended' and is_ahead then
         redis.call('SADD', unpublished, trip)
       else
         redis.call('SREM', unpublished, trip)
       end
+    end
+
+    local function mark(unpublished, trip_key, trip, life)
+      local numbers = redis.call('HMGET', trip_key, 'rev', 'pub')
+      mark_known(unpublished, trip, life, numbers[1], numbers[2])
     end
 
     """#
