@@ -86,6 +86,17 @@ package actor StreamGroupReader {
     _ = try await commands.call(.xack(key, group: group, ids))
   }
 
+  /// Acknowledges entries, and takes out of the stream what every group of it is done with.
+  ///
+  /// So the stream's length is what waits. What a group has not been given, or was given and has
+  /// not acknowledged, stays with all that came after it.
+  package func finish(_ ids: [StreamID]) async throws(RedisError) {
+    if ids.isEmpty { return }
+    _ = try await commands.call(
+      RedisCommand(
+        Self.finishScript, keys: [key], arguments: group, Spread(ids)))
+  }
+
   /// Takes over entries that other consumers, or an earlier life of this one, have held for long.
   ///
   /// Each call looks at a part of the pending ones; call it now and then.
@@ -134,4 +145,41 @@ package actor StreamGroupReader {
       guard error.refusal?.kind == .groupExists else { throw error }
     }
   }
+
+  private static let finishScript = RedisScript(
+    name: "finish",
+    source: #"""
+      #!lua
+      -- Acknowledges entries, and trims the stream behind the oldest that a group still needs.
+      -- KEYS 1 the stream; ARGV 1 the group, from 2 on the entries' IDs
+      if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+      for first = 2, #ARGV, 1000 do
+        redis.call('XACK', KEYS[1], ARGV[1], unpack(ARGV, first, math.min(first + 999, #ARGV)))
+      end
+      -- The parts of an ID may be too large for Lua's numbers; as digits they compare well.
+      local function is_less(a, b) return #a < #b or #a == #b and a < b end
+      local function is_before(a, b)
+        local a_ms, a_seq = string.match(a, '^(%d+)-(%d+)$')
+        local b_ms, b_seq = string.match(b, '^(%d+)-(%d+)$')
+        return is_less(a_ms, b_ms) or a_ms == b_ms and is_less(a_seq, b_seq)
+      end
+      local needed, last
+      for _, facts in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
+        local group = {}
+        for i = 1, #facts, 2 do group[facts[i]] = facts[i + 1] end
+        local delivered = group['last-delivered-id']
+        if group['pending'] > 0 then
+          local oldest = redis.call('XPENDING', KEYS[1], group['name'])[2]
+          if not needed or is_before(oldest, needed) then needed = oldest end
+        end
+        if not last or is_before(delivered, last) then last = delivered end
+      end
+      if not last then return 0 end
+      if needed and not is_before(last, needed) then
+        return redis.call('XTRIM', KEYS[1], 'MINID', needed)
+      end
+      -- Up to and with the last one that all groups were given.
+      return redis.call('XTRIM', KEYS[1], 'MINID', last) + redis.call('XDEL', KEYS[1], last)
+      """#,
+    isSafeToRepeat: true)
 }

@@ -248,6 +248,69 @@ private func texts(_ entries: [StreamEntry]) -> [String] { entries.map { $0.text
     }
   }
 
+  private static func length(_ client: RedisClient) async throws -> Int64 {
+    try await client.call(RedisCommand("XLEN", "in")).integerValue()
+  }
+
+  @Test func `takes out of the stream what is finished, and never what waits`() async throws {
+    try await withClient { client, server in
+      for number in 0..<120 { _ = try await add(client, "in", "\(number)") }
+      let reader = reader(client, server)
+      let first = try await reader.next()
+      let second = try await reader.next()
+      #expect(first.count == 50 && second.count == 50)
+      // The first fifty are still under way: nothing behind them goes.
+      try await reader.finish(second.map(\.id))
+      #expect(try await Self.length(client) == 120)
+      try await reader.finish(first[1...].map(\.id))
+      #expect(try await Self.length(client) == 120)
+      try await reader.finish([first[0].id])
+      #expect(try await Self.length(client) == 20)
+      let third = try await reader.next()
+      #expect(texts(third) == (100..<120).map { "\($0)" })
+      try await reader.finish(third.map(\.id))
+      #expect(try await Self.length(client) == 0)
+      // An empty stream is read on.
+      _ = try await add(client, "in", "later")
+      #expect(texts(try await reader.next()) == ["later"])
+      await reader.close()
+    }
+  }
+
+  @Test func `leaves in the stream what another group has not finished`() async throws {
+    try await withClient { client, server in
+      for number in 0..<60 { _ = try await add(client, "in", "\(number)") }
+      _ = try await client.call(.xgroupCreate("in", group: "other", after: .zero))
+      let ours = reader(client, server)
+      let other = StreamGroupReader(
+        key: "in", group: "other", consumer: "one", configuration: server.configuration,
+        commands: client, count: 40, block: .milliseconds(100))
+      var taken = try await ours.next()
+      taken += try await ours.next()
+      try await ours.finish(taken.map(\.id))
+      #expect(try await Self.length(client) == 60)
+      let theirs = try await other.next()
+      #expect(theirs.count == 40)
+      try await other.finish(theirs[..<30].map(\.id))
+      #expect(try await Self.length(client) == 30)
+      try await other.finish(theirs[30...].map(\.id))
+      #expect(try await Self.length(client) == 20)
+      await ours.close()
+      await other.close()
+    }
+  }
+
+  @Test func `finishes nothing in a stream that is gone`() async throws {
+    try await withClient { client, server in
+      _ = try await add(client, "in", "0")
+      let reader = reader(client, server)
+      let entries = try await reader.next()
+      _ = try await client.call(RedisCommand("DEL", "in"))
+      try await reader.finish(entries.map(\.id))
+      await reader.close()
+    }
+  }
+
   @Test func `marks pending entries that the stream has no more`() async throws {
     try await withClient { client, server in
       let id = try await add(client, "in", "short-lived")

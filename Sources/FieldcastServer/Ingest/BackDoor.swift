@@ -7,9 +7,12 @@ internal import TripStore
 /// cannot be taken goes to the dead letters with its reason, and what Redis does not take now is
 /// tried again until it does.
 struct BackDoor: Sendable {
-  /// One message as it came.
-  struct Message: Sendable {
-    let body: [UInt8]
+  /// Messages as they were read: what goes to the logs, and what cannot.
+  struct Batch: Sendable {
+    fileprivate(set) var triggers: [Trigger] = []
+    /// The message that each of the triggers stood in.
+    fileprivate(set) var sources: [[UInt8]] = []
+    fileprivate(set) var dead: [DeadLetter] = []
   }
 
   let name: String
@@ -19,16 +22,20 @@ struct BackDoor: Sendable {
   let loop: EventLoop
   let log: ServiceLog
 
+  /// Reads messages, each by itself.
+  func read(_ bodies: [[UInt8]]) -> Batch {
+    var batch = Batch()
+    batch.triggers.reserveCapacity(bodies.count)
+    batch.sources.reserveCapacity(bodies.count)
+    for body in bodies { read(body, into: &batch) }
+    return batch
+  }
+
   /// Returns when every message is in a log or among the dead letters.
   ///
   /// - Throws: `CancellationError` when the task was cancelled before that.
-  func admit(_ messages: [Message]) async throws(CancellationError) {
-    var triggers: [Trigger] = []
-    var sources: [[UInt8]] = []
-    var dead: [DeadLetter] = []
-    for message in messages {
-      read(message, into: &triggers, &sources, &dead)
-    }
+  func admit(_ batch: Batch) async throws(CancellationError) {
+    var (triggers, sources, dead) = (batch.triggers, batch.sources, batch.dead)
     var retry = Retry(longest: .seconds(2))
     while !triggers.isEmpty {
       var again: [Int] = []
@@ -55,21 +62,18 @@ struct BackDoor: Sendable {
     try await bury(dead)
   }
 
-  private func read(
-    _ message: Message, into triggers: inout [Trigger], _ sources: inout [[UInt8]],
-    _ dead: inout [DeadLetter]
-  ) {
+  private func read(_ body: [UInt8], into batch: inout Batch) {
     do throws(Refusal) {
-      for result in try Trigger.readBatch(message.body) {
+      for result in try Trigger.readBatch(body) {
         switch result {
         case .success(let trigger):
-          triggers.append(trigger)
-          sources.append(message.body)
-        case .failure(let refusal): dead.append(letter(message.body, refusal))
+          batch.triggers.append(trigger)
+          batch.sources.append(body)
+        case .failure(let refusal): batch.dead.append(letter(body, refusal))
         }
       }
     } catch {
-      dead.append(letter(message.body, error))
+      batch.dead.append(letter(body, error))
     }
   }
 

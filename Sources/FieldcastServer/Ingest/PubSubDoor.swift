@@ -14,21 +14,26 @@ struct PubSubDoor: Sendable {
   /// Serves until the subscriber is closed or the task cancelled.
   func run() async {
     await subscriber.subscribe(to: [Self.channel])
-    while let events = await subscriber.nextBatch() {
-      var messages: [BackDoor.Message] = []
-      for event in events {
-        switch event {
-        case .message(_, let payload): messages.append(BackDoor.Message(body: payload))
-        case .subscribed: door.log.info("listening for published notes")
-        case .gap(let gap):
-          door.log.warning(
-            "published notes may have been missed",
-            ["seconds": "\((gap.until - gap.from).inSeconds)", "reason": gap.reason])
-        case .refused(let refusal):
-          door.log.error("Redis does not let us subscribe", ["reason": "\(refusal)"])
-        }
-      }
-      do { try await door.admit(messages) } catch { return }
+    await Overlap.run(next: nextBatch) { batch throws(CancellationError) in
+      try await door.admit(batch)
     }
+  }
+
+  private func nextBatch() async -> BackDoor.Batch? {
+    guard let events = await subscriber.nextBatch() else { return nil }
+    var bodies: [[UInt8]] = []
+    for event in events {
+      switch event {
+      case .message(_, let payload): bodies.append(payload)
+      case .subscribed: door.log.info("listening for published notes")
+      case .gap(let gap):
+        door.log.warning(
+          "published notes may have been missed",
+          ["seconds": "\((gap.until - gap.from).inSeconds)", "reason": gap.reason])
+      case .refused(let refusal):
+        door.log.error("Redis does not let us subscribe", ["reason": "\(refusal)"])
+      }
+    }
+    return door.read(bodies)
   }
 }

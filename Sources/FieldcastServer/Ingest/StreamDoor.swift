@@ -3,7 +3,8 @@ internal import Redis
 /// Triggers that other services add to a stream: `XADD fieldcast:notes:in * json {"id":…,"trip":…}`.
 ///
 /// An entry is acknowledged once it is in its partition's log or among the dead letters, so none is
-/// lost to a crash; one that is handed out twice counts once, by its trigger ID.
+/// lost to a crash; one that is handed out twice counts once, by its trigger ID. What all groups of
+/// the stream have acknowledged leaves it, so its length is what waits.
 struct StreamDoor: Sendable {
   static let key = "fieldcast:notes:in"
   static let group = "fieldcast"
@@ -15,21 +16,57 @@ struct StreamDoor: Sendable {
 
   /// Serves until the reader is closed or the task cancelled.
   func run() async {
+    await withDiscardingTaskGroup { group in
+      group.addTask { await takeOverRegularly() }
+      await Overlap.run(next: nextBatch) { batch throws(CancellationError) in
+        try await take(batch)
+      }
+      group.cancelAll()
+    }
+  }
+
+  /// Takes in what another node was given and never finished, as it ended for good.
+  private func takeOverRegularly() async {
+    repeat {
+      // What cannot be claimed now can be in the next round.
+      while let entries = try? await reader.claim(idleFor: .seconds(60)), !entries.isEmpty {
+        do { try await take(ready(entries)) } catch { return }
+      }
+    } while (try? await door.loop.sleep(for: .seconds(20))) != nil
+  }
+
+  private struct Batch: Sendable {
+    let ids: [StreamID]
+    let read: BackDoor.Batch
+  }
+
+  private func nextBatch() async -> Batch? {
     var retry = Retry()
     while !Task.isCancelled {
       do throws(RedisError) {
-        let entries = try await reader.next()
-        let messages = entries.map { BackDoor.Message(body: $0.value(of: Self.field)) }
-        do { try await door.admit(messages) } catch { return }
-        try await reader.acknowledge(entries.map(\.id))
-        retry = Retry()
+        return ready(try await reader.next())
       } catch {
-        if Task.isCancelled || error.failure?.kind == .closing { return }
+        if error.failure?.kind == .closing { return nil }
         if retry.isFirst {
           door.log.warning("the stream of notes cannot be read", ["reason": "\(error)"])
         }
-        do { try await retry.pause(on: door.loop) } catch { return }
+        do { try await retry.pause(on: door.loop) } catch { return nil }
       }
+    }
+    return nil
+  }
+
+  private func ready(_ entries: [StreamEntry]) -> Batch {
+    Batch(ids: entries.map(\.id), read: door.read(entries.map { $0.value(of: Self.field) }))
+  }
+
+  private func take(_ batch: Batch) async throws(CancellationError) {
+    try await door.admit(batch.read)
+    do throws(RedisError) {
+      try await reader.finish(batch.ids)
+    } catch {
+      // They are taken in, and only stay pending: handed out again, they are duplicates.
+      door.log.warning("notes cannot be acknowledged", ["reason": "\(error)"])
     }
   }
 }
