@@ -148,6 +148,7 @@ struct TimelineText {
         ", lay \(span(note.committedAt - note.acceptedAt)) in the log until a node worked it off"
     }
     switch note.verdict {
+    case .unchanged where note.kind == "end": return sentence + ", and left the card as it was."
     case .unchanged: return sentence + ", and changed nothing: the card shows newer, or the same."
     case .refused: return sentence + ", and was refused: it is among the dead letters."
     case .changed: sentence += ", made revision \(note.revision)"
