@@ -81,28 +81,31 @@ install_peers() {
   /usr/bin/python3 -c 'import ensurepip' 2>/dev/null || wanted+=(python3-venv)
   install_missing "${wanted[@]}"
   mkdir -p .build
-  install_nginx
+  install_program nginx usr/sbin/nginx nginx nginx-light nginx-core
+  install_program prometheus usr/bin/prometheus prometheus
   install_python_clients
 }
 
-# Only the program, into the build's folder: the package would start a server on port 80.
-install_nginx() {
-  local servers=.build/servers why_not=.build/nginx.missing problem
+# Only the program, into the build's folder: the package would start a server of its own. Debian's
+# and Ubuntu's releases have some programs in different packages: the first that has it is taken.
+install_program() {
+  local name=$1 path=$2 servers=.build/servers why_not=.build/$1.missing problem
+  shift 2
   rm -f "$why_not"
-  if [ -x /usr/sbin/nginx ] || "$servers/usr/sbin/nginx" -v 2>/dev/null; then return; fi
-  say "unpacking nginx into $servers"
+  if [ -x "/$path" ] || [ -x "$servers/$path" ]; then return; fi
+  say "unpacking $name into $servers"
   if ! problem=$(
     exec 2>&1
     command -v apt-get || { echo "no apt here"; exit 1; }
-    rm -rf "$servers" && mkdir -p "$servers" && cd "$servers" || exit 1
-    # Debian's and Ubuntu's releases have the program in different packages.
-    for package in nginx nginx-light nginx-core; do
+    mkdir -p "$servers" && cd "$servers" || exit 1
+    for package in "$@"; do
       apt-get -q download "$package" && dpkg-deb -x "$package"_*.deb . && rm -f ./*.deb
-      [ ! -x usr/sbin/nginx ] || break
+      [ ! -x "$path" ] || break
     done
-    usr/sbin/nginx -v
+    "$path" --version || "$path" -v
   ); then
-    echo "nginx cannot be had: $(tail -n 1 <<<"$problem")" >"$why_not"
+    rm -f "$servers/$path"
+    echo "$name cannot be had: $(tail -n 1 <<<"$problem")" >"$why_not"
     say "$(<"$why_not")"
   fi
 }

@@ -51,7 +51,7 @@ struct BenchServer {
       for token in BenchTokens.make(halfBad: false) {
         try scratch.write([], as: "3/device/\(token)")
       }
-      let port = try await freePort(loop)
+      let port = try await StreamListener.freePort(on: loop)
       let process = try await Subprocess.start(
         path,
         arguments: [
@@ -73,15 +73,6 @@ struct BenchServer {
     }
     process.signal(SIGKILL)
     throw BenchFailure("The server did not start: \(Scratch.read(said) ?? "")")
-  }
-
-  /// A port that was free a moment ago.
-  private static func freePort(_ loop: EventLoop) async throws -> Int {
-    let listener = try await StreamListener.bind(.tcp(host: "127.0.0.1", port: 0), on: loop) {
-      $0.abort()
-    }
-    defer { listener.close() }
-    return listener.port
   }
 
   private static func accepts(_ port: Int, _ loop: EventLoop) async -> Bool {

@@ -54,4 +54,11 @@ package enum HTTPReply: Sendable {
   case response(HTTPResponse)
   /// 200 and events for as long as the listener stays. A HEAD request gets the head alone.
   case events(ServerSentEvents)
+
+  package var status: Int {
+    switch self {
+    case .response(let response): response.status
+    case .events: 200
+    }
+  }
 }

@@ -140,6 +140,13 @@ package final class StreamListener: @unchecked Sendable {
     }
   }
 
+  /// A TCP port of 127.0.0.1 that was free a moment ago, for a program that takes a number only.
+  package static func freePort(on loop: EventLoop) async throws(SystemError) -> Int {
+    let listener = try await bind(.tcp(host: "127.0.0.1", port: 0), on: loop) { $0.abort() }
+    defer { listener.close() }
+    return listener.port
+  }
+
   private static func listen(on address: SocketAddress, name: String) throws(SystemError) -> Int32 {
     let kind = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
     let descriptor = try systemCall("socket") { socket(address.family, kind, 0) }

@@ -14,7 +14,7 @@ private let patience: Duration = .seconds(30)
     defer { scratch.remove() }
     let loop = try EventLoop(name: "client")
     defer { loop.stop() }
-    let port = try await freePort(loop)
+    let port = try await StreamListener.freePort(on: loop)
     try scratch.write("hello", as: "index.html")
     let server = try await Subprocess.start(
       "/usr/sbin/nghttpd",
@@ -126,15 +126,6 @@ private struct Scratch {
   }
 
   func remove() { try? FileManager.default.removeItem(atPath: path) }
-}
-
-/// A port that was free a moment ago.
-private func freePort(_ loop: EventLoop) async throws -> Int {
-  let listener = try await StreamListener.bind(.tcp(host: "127.0.0.1", port: 0), on: loop) {
-    $0.abort()
-  }
-  defer { listener.close() }
-  return listener.port
 }
 
 /// Tries again while a program that was just started does not listen yet.

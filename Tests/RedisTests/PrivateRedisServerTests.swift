@@ -117,7 +117,7 @@ import Transport
     defer { TemporaryFolder.remove(folder) }
     try write(issued.chainPEM, to: folder + "/chain.pem")
     try write(issued.privateKeyPEM, to: folder + "/key.pem")
-    let port = try await freePort()
+    let port = try await StreamListener.freePort(on: loop)
     let arguments = [
       "--tls-port", String(port), "--tls-cert-file", folder + "/chain.pem", "--tls-key-file",
       folder + "/key.pem", "--tls-auth-clients", "no",
@@ -126,14 +126,6 @@ import Transport
       let configuration = RedisConfiguration(endpoint: .tcp(host: "127.0.0.1", port: port))
       try await body(configuration, try authority.certificatePEM())
     }
-  }
-
-  private func freePort() async throws -> Int {
-    let listener = try await StreamListener.bind(.tcp(host: "127.0.0.1", port: 0), on: loop) {
-      $0.abort()
-    }
-    listener.close()
-    return listener.port
   }
 
   private func write(_ bytes: [UInt8], to path: String) throws {

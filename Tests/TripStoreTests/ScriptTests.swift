@@ -46,7 +46,7 @@ let allScripts: [RedisScript] = [
 
   /// A server in cluster mode refuses keys of several slots, in a call and inside of a script.
   @Test func `runs in a cluster`() async throws {
-    let ports = try await [freePort(), freePort()]
+    let ports = try await [StreamListener.freePort(on: loop), StreamListener.freePort(on: loop)]
     try await PrivateRedisServer.withTemporary(
       on: loop, port: ports[0],
       arguments: ["--cluster-enabled", "yes", "--cluster-port", "\(ports[1])"]
@@ -67,14 +67,6 @@ let allScripts: [RedisScript] = [
       #expect(recorder.scripts.union(inBatches) == Set(allScripts.map(\.name)))
       await client.close(atOnce: true)
     }
-  }
-
-  private func freePort() async throws -> Int {
-    let listener = try await StreamListener.bind(.tcp(host: "127.0.0.1", port: 0), on: loop) {
-      $0.abort()
-    }
-    defer { listener.close() }
-    return listener.port
   }
 }
 

@@ -25,10 +25,12 @@ actor TriggerIntake {
   private nonisolated let loop: EventLoop
   private let news: LogNews
   private let clock: ServiceClock
+  private let times: StageTimes
   private(set) var counts = Counts()
 
-  init(news: LogNews, clock: ServiceClock, loop: EventLoop) {
+  init(news: LogNews, times: StageTimes, clock: ServiceClock, loop: EventLoop) {
     self.news = news
+    self.times = times
     self.clock = clock
     self.loop = loop
   }
@@ -43,7 +45,9 @@ actor TriggerIntake {
         trip: trigger.trip, kind: trigger.kind.inLog, id: trigger.id, body: trigger.written(),
         ifRevision: ifRevision, trigger: trigger)
     }
+    let began = MonotonicClock.now()
     let outcomes = await news.append(new, at: clock.wall)
+    times.record(MonotonicClock.now() - began, in: .append)
     for outcome in outcomes { count(outcome) }
     return outcomes
   }

@@ -1,5 +1,6 @@
 internal import Clocks
 internal import FieldTrips
+internal import Transport
 internal import TripStore
 
 extension Owner {
@@ -144,7 +145,9 @@ extension Owner {
         finish(holding)
       }
     }
+    let began = MonotonicClock.now()
     let outcomes = await commitTogether(&batches)
+    if !batches.isEmpty { times.record(MonotonicClock.now() - began, in: .commit) }
     for (batch, outcome) in zip(batches, outcomes) {
       if case .success(.committed) = outcome {
         adopt(batch)

@@ -2,6 +2,7 @@ internal import APNs
 internal import Clocks
 internal import FieldTrips
 internal import JSON
+internal import Transport
 internal import TripStore
 
 extension Owner {
@@ -64,7 +65,7 @@ extension Owner {
 
   /// - Returns: whether a request will go out.
   private func begin(_ trip: OwnedTrip, _ lane: AppLane) -> Bool {
-    let wait = wait(of: trip)
+    let (wait, backlog) = (wait(of: trip), trip.publisher.backlog)
     trip.queuedSince = nil
     guard !isDraining, trip.life.channel.openID != nil,
       let reservation = trip.publisher.beginSend(at: clock.now, wall: clock.wall)
@@ -72,6 +73,9 @@ extension Owner {
       // It became clean meanwhile, or its time is not now.
       step(trip)
       return false
+    }
+    if reservation.rank != .tail, !backlog.isEmpty {
+      times.record(clock.now - backlog.oldest, in: .wait)
     }
     let alert = reservation.rank == .tail ? nil : trip.alert
     if alert != nil { trip.alert = nil }
@@ -159,7 +163,9 @@ extension Owner {
       isEnd: sending.rank == .end, priority: sending.rank.priority,
       timestampSeconds: newest.timestampSeconds, contentState: state, times: newest.life.times,
       alert: sending.alert, sentAt: sending.sentAt)
+    let began = MonotonicClock.now()
     let answer = await lane.gateway.broadcast(order, deadline: settings.policy.requestTimeout)
+    times.record(MonotonicClock.now() - began, in: .broadcast)
     count(answer.outcome, sending.rank)
     return answer
   }

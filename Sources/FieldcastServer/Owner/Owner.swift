@@ -33,6 +33,7 @@ actor Owner {
   nonisolated let loop: EventLoop
   let store: TripStore
   let bell: LogBell
+  let times: StageTimes
   let clock: ServiceClock
   let settings: Settings
   let channels: ChannelManager
@@ -56,14 +57,15 @@ actor Owner {
 
   init(
     store: TripStore, bell: LogBell, lanes: [AppID: AppLane],
-    channels: ChannelManager, settings: Settings, clock: ServiceClock, log: ServiceLog,
-    loop: EventLoop
+    channels: ChannelManager, settings: Settings, times: StageTimes, clock: ServiceClock,
+    log: ServiceLog, loop: EventLoop
   ) {
     self.store = store
     self.bell = bell
     self.lanes = lanes
     self.channels = channels
     self.settings = settings
+    self.times = times
     self.clock = clock
     self.log = log
     self.loop = loop
@@ -106,6 +108,9 @@ actor Owner {
   }
 
   // MARK: Trips in memory
+
+  /// Partitions with log entries that wait for the next round.
+  var partitionsWaiting: Int { queue.count }
 
   var tripsInMemory: Int { holdings.values.reduce(0) { $0 + $1.trips.count } }
 

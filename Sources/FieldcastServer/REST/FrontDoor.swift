@@ -1,3 +1,4 @@
+internal import Clocks
 internal import HTTP
 internal import Synchronization
 internal import Transport
@@ -6,8 +7,9 @@ internal import Transport
 /// being put together: that it lives, and for everything else 503.
 final class FrontDoor: Sendable {
   private let router = Mutex<Router?>(nil)
+  private let times: StageTimes
 
-  init() {}
+  init(times: StageTimes) { self.times = times }
 
   /// - Throws: when the address is taken, or not this machine's.
   func serve(at endpoint: Endpoint, on loop: EventLoop) async throws(SystemError) -> HTTPServer {
@@ -16,8 +18,13 @@ final class FrontDoor: Sendable {
     configuration.refusal = { ProblemDocument(status: $0, detail: $1).response }
     return try await HTTPServer.start(on: endpoint, configuration: configuration, loop: loop) {
       [self] in
-      if let router = present { return await router.handle($0, $1) }
-      return .response($0.path == "/healthz" ? Readiness.alive : Self.starting)
+      guard let router = present else {
+        return .response($0.path == "/healthz" ? Readiness.alive : Self.starting)
+      }
+      let began = MonotonicClock.now()
+      let reply = await router.handle($0, $1)
+      times.record(MonotonicClock.now() - began, in: .rest(reply.status))
+      return reply
     }
   }
 

@@ -7,6 +7,7 @@ struct Routes: Sendable {
   let api: TripAPI
   let channels: ChannelAPI
   let readiness: Readiness
+  let metrics: ServiceMetrics
 
   /// A whole batch of triggers may come at once; everything else is small.
   static let smallBody = 65_536
@@ -62,8 +63,9 @@ struct Routes: Sendable {
   }
 
   private func addHealth(to router: inout Router) {
-    let readiness = readiness
+    let (readiness, metrics) = (readiness, metrics)
     router.on("GET", "/healthz") { _ in .response(Readiness.alive) }
     router.on("GET", "/readyz") { _ in .response(await readiness.response()) }
+    router.on("GET", "/metrics") { _ in .response(await metrics.response()) }
   }
 }

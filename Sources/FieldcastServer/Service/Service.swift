@@ -53,7 +53,8 @@ package actor Service {
   package static func start(
     _ configuration: ServiceConfiguration, log: ServiceLog, on loop: EventLoop
   ) async throws -> Service {
-    let front = FrontDoor()
+    let times = StageTimes()
+    let front = FrontDoor(times: times)
     let server: HTTPServer
     do {
       server = try await front.serve(at: configuration.listen, on: loop)
@@ -63,12 +64,12 @@ package actor Service {
     }
     let parts: ServiceParts
     do {
-      parts = try await ServiceParts.make(configuration, log: log, loop: loop)
+      parts = try await ServiceParts.make(configuration, times: times, log: log, loop: loop)
     } catch {
       await server.drain(grace: .seconds(1))
       throw error
     }
-    front.open(parts.router)
+    front.open(parts.router(of: server))
     let service = Service(
       parts: parts, server: server, port: await server.port(), grace: configuration.grace,
       log: log, loop: loop)

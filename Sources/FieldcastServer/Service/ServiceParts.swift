@@ -22,6 +22,7 @@ struct ServiceParts: Sendable {
   let reader: StreamGroupReader
   let stream: StreamDoor
   let api: TripAPI
+  let times: StageTimes
   let clock: ServiceClock
   let loop: EventLoop
   let log: ServiceLog
@@ -29,7 +30,7 @@ struct ServiceParts: Sendable {
   // MARK: Making
 
   static func make(
-    _ configuration: ServiceConfiguration, log: ServiceLog, loop: EventLoop
+    _ configuration: ServiceConfiguration, times: StageTimes, log: ServiceLog, loop: EventLoop
   ) async throws -> ServiceParts {
     try validate(configuration)
     let (address, ownRedis) = try await findRedis(configuration.store, log: log, loop: loop)
@@ -37,8 +38,8 @@ struct ServiceParts: Sendable {
     do {
       let store = try await openStore(redis, address, configuration)
       return try await assemble(
-        configuration, redis: redis, address: address, ownRedis: ownRedis, store: store, log: log,
-        loop: loop)
+        configuration, redis: redis, address: address, ownRedis: ownRedis, store: store,
+        times: times, log: log, loop: loop)
     } catch {
       await redis.close(atOnce: true)
       await ownRedis?.stop()
@@ -115,7 +116,8 @@ struct ServiceParts: Sendable {
 
   private static func assemble(
     _ configuration: ServiceConfiguration, redis: RedisClient, address: RedisConfiguration,
-    ownRedis: PrivateRedisServer?, store: TripStore, log: ServiceLog, loop: EventLoop
+    ownRedis: PrivateRedisServer?, store: TripStore, times: StageTimes, log: ServiceLog,
+    loop: EventLoop
   ) async throws -> ServiceParts {
     let clock = configuration.clock
     let gateways = try makeGateways(configuration, store: store, log: log, loop: loop)
@@ -131,12 +133,12 @@ struct ServiceParts: Sendable {
       store: store, bell: bell, lanes: lanes, channels: channels,
       settings: Owner.Settings(
         activityTypes: types, policy: configuration.policy, rules: configuration.rules),
-      clock: clock, log: log, loop: loop)
+      times: times, clock: clock, log: log, loop: loop)
     let leases = LeaseKeeper(
       node: configuration.node, leaseLife: configuration.leaseLife, store: store, owner: owner,
       log: log, loop: loop)
     let news = LogNews(owner: owner, store: store)
-    let intake = TriggerIntake(news: news, clock: clock, loop: loop)
+    let intake = TriggerIntake(news: news, times: times, clock: clock, loop: loop)
     let subscriber = RedisSubscriber(configuration: address, loop: loop)
     // A door that is behind takes more at once: over 256 partitions, a few hundred entries are one
     // script call each, and eight of a partition cost Redis little more than one.
@@ -162,8 +164,8 @@ struct ServiceParts: Sendable {
       owner: owner, leases: leases,
       intake: intake, subscriber: subscriber,
       pubSub: PubSubDoor(door: door("pubsub"), subscriber: subscriber), reader: reader,
-      stream: StreamDoor(door: door("stream"), reader: reader), api: api, clock: clock, loop: loop,
-      log: log)
+      stream: StreamDoor(door: door("stream"), reader: reader), api: api, times: times,
+      clock: clock, loop: loop, log: log)
   }
 
   private static func makeGateways(
@@ -190,10 +192,13 @@ struct ServiceParts: Sendable {
 
   // MARK: Serving
 
-  var router: Router {
+  /// - Parameter server: what the routes are served by.
+  func router(of server: HTTPServer) -> Router {
     Routes(
       api: api, channels: ChannelAPI(api: api, reconciler: reconciler),
-      readiness: Readiness(store: store, clients: clients)
+      readiness: Readiness(store: store, clients: clients),
+      metrics: ServiceMetrics(
+        intake: intake, owner: owner, clients: clients, redis: redis, server: server, times: times)
     ).router
   }
 

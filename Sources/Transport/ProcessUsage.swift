@@ -11,6 +11,9 @@ package struct ProcessUsage: Sendable, Equatable {
 
   package init() {}
 
+  /// Of the process that asks; nil where `/proc` is not there.
+  package static var ofThisProcess: ProcessUsage? { read(getpid()) }
+
   /// - Returns: nil when there is no such process, or none that we may look at.
   package static func read(_ processID: Int32) -> ProcessUsage? {
     guard let stat = text(of: "/proc/\(processID)/stat"),
