@@ -3,6 +3,21 @@ import Testing
 @testable import LoadHarness
 
 @Suite struct `A latency histogram` {
+  @Test func `counts waits without an end as longer than all others`() {
+    var histogram = LatencyHistogram()
+    histogram.add(10, times: 98)
+    histogram.addEndless(times: 2)
+    #expect(histogram.total == 100)
+    #expect(histogram.quantile(0.98) == 10)
+    #expect(histogram.quantile(0.99) == LatencyHistogram.never)
+    #expect(histogram.distribution.last?.share == 0.98)
+    #expect(LoadReport.time(histogram.quantile(1)) == "never")
+    var other = LatencyHistogram()
+    #expect(other.isEmpty && other.quantile(0.99) == 0)
+    other.add(histogram)
+    #expect(other.endless == 2 && !other.isEmpty)
+  }
+
   @Test func `reads back what it was given, at most one part in sixty-four too much`() {
     for value in [0, 1, 63, 127, 128, 129, 255, 256, 999, 65_535, 1_000_000, 3_600_000_000] {
       var histogram = LatencyHistogram()

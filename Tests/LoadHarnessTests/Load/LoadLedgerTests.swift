@@ -37,6 +37,20 @@ import Testing
     #expect(ledger.broadcastsWithNews == [10: 2])
   }
 
+  @Test func `takes what was never shown for the longest waits, on each phone`() {
+    var ledger = ledger(trips: 2)
+    captures(1, 2, 3, into: &ledger)
+    captures(4, into: &ledger, trip: 1)
+    ledger.take(broadcast(2, at: 4))
+    ledger.end(phonesPerTrip: 2)
+    #expect(ledger.toAPNs.count == 2 && ledger.toAPNs.endless == 2)
+    #expect(ledger.toPhones.count == 4 && ledger.toPhones.endless == 4)
+    #expect(ledger.toLastPhone.endless == 2)
+    #expect(ledger.toAPNs.quantile(0.5) == 3_000_000)
+    #expect(ledger.toAPNs.quantile(0.99) == LatencyHistogram.never)
+    #expect(ledger.spans[3].toAPNs.endless == 1 && ledger.spans[4].toAPNs.endless == 1)
+  }
+
   @Test func `weighs each phone alike`() {
     var ledger = ledger()
     captures(1, into: &ledger)

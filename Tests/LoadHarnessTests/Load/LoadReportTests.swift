@@ -31,8 +31,10 @@ import Testing
     report.broadcastsWithNews = 32
     report.doors = [("rest", 80, 0), ("stream", 80, 0)]
     report.measuredSeconds = 4
+    report.secondsUntilSettled = 5
     var service = LoadReport.Process(name: "service")
-    service.cpuSeconds = 0.4
+    service.cpuSeconds = 0.3
+    service.cpuSecondsUntilSettled = 0.4
     service.idleShare = 0.02
     report.processes = [service]
     var memory = LoadReport.Memory()
@@ -63,7 +65,8 @@ import Testing
     #expect(report.conflation == 5)
     let cost = try #require(report.cpuPerCapture)
     #expect(abs(cost.gross - 2_500) < 1e-6)
-    #expect(abs(cost.net - 2_000) < 1e-6)
+    // 0.4 s less 2 % of five seconds: the backlog after the last capture counts.
+    #expect(abs(cost.net - 1_875) < 1e-6)
     #expect(report.memory?.bytesPerTrip == 10_000)
     #expect(report.memory?.bytesPerMember == -50)
     #expect(report.isLagGrowing == nil)
@@ -115,6 +118,23 @@ import Testing
     #expect(value["latencies"]?["capture to APNs"]?["p50"]?.int64 == 5_055)
     #expect(value["capturesPerBroadcast"]?.double == 5)
     #expect(value["spans"]?.array?.count == 4)
+  }
+
+  @Test func `says what was never shown, in each of its forms`() throws {
+    var report = report()
+    report.capturesShown -= 10
+    report.latencies[0].histogram.addEndless(times: 500)
+    report.points[0].toAPNs = (1_000, LatencyHistogram.never)
+    let text = report.text(coloured: false)
+    #expect(text.contains("never shown") && text.contains("10, which count"))
+    let value = try JSONValue.parse(Array(report.json().utf8))
+    let latency = value["latencies"]?["capture to APNs"]
+    #expect(latency?["count"]?.int64 == 1_500)
+    #expect(latency?["endless"]?.int64 == 500)
+    #expect(latency?["p50"]?.int64 != nil)
+    #expect(latency?["p99"] == .null)
+    #expect(value["spans"]?.array?[0]["toAPNsP99"] == .null)
+    #expect(report.html().contains("<td>never</td>"))
   }
 
   @Test func `is a page whose tags are all closed`() {

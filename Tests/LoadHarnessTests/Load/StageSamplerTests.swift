@@ -49,15 +49,43 @@ import Testing
     #expect(sampler.publisher.maxMicroseconds == 6_000)
   }
 
-  @Test func `gives a trip up when a card counts a note that was not seen in the log`() {
+  @Test func `puts a capture into all parts or into none`() {
+    var sampler = StageSampler(spanNanoseconds: 1_000_000_000)
+    for number in 1...3 { log(Int64(number), Int64(number), &sampler) }
+    sampler.committed(4, upTo: position(2), at: 3 * Self.millisecond)
+    sampler.accepted(0, notes: 1, at: 4 * Self.millisecond)
+    for part in [sampler.ingest, sampler.commit, sampler.publisher] { #expect(part.count == 1) }
+    #expect(sampler.captures == 3 && sampler.complete == 1)
+    // Shown before its commit was seen: the two parts still add up to its way.
+    sampler.accepted(0, notes: 3, at: 9 * Self.millisecond)
+    for part in [sampler.ingest, sampler.commit, sampler.publisher] { #expect(part.count == 3) }
+    #expect(sampler.commit.maxMicroseconds == 6_000)
+    sampler.committed(4, upTo: position(3), at: 12 * Self.millisecond)
+    #expect(sampler.complete == 3)
+  }
+
+  @Test func `keeps nothing of trips that it does not follow`() {
+    var sampler = StageSampler(spanNanoseconds: 1_000_000_000)
+    sampler.accepted(7, notes: 3, at: 3 * Self.millisecond)
+    #expect(sampler.tripsLost == 0)
+    sampler.follow(7)
+    sampler.accepted(7, notes: 3, at: 3 * Self.millisecond)
+    #expect(sampler.tripsLost == 1)
+  }
+
+  @Test func `waits for the log when it hears of a card first`() {
     var sampler = StageSampler(spanNanoseconds: 1_000_000_000)
     log(1, 1, &sampler)
-    sampler.committed(4, upTo: position(1), at: 2 * Self.millisecond)
     sampler.accepted(0, notes: 2, at: 3 * Self.millisecond)
-    sampler.accepted(0, notes: 3, at: 4 * Self.millisecond)
-    #expect(sampler.publisher.isEmpty)
+    sampler.accepted(0, notes: 3, at: 5 * Self.millisecond)
+    #expect(sampler.complete == 1)
     #expect(sampler.tripsLost == 1)
-    #expect(sampler.commit.count == 1)
+    log(2, 2, &sampler)
+    log(3, 4, &sampler)
+    #expect(sampler.complete == 3)
+    #expect(sampler.tripsLost == 0)
+    // From the log to the first card that showed it: 2, 1 and 1 ms.
+    #expect(sampler.commit.meanMicroseconds == 4_000 / 3.0)
   }
 
   @Test func `remembers only what is under way`() {

@@ -45,8 +45,12 @@ package struct LoadRun: Sendable {
     /// CPU seconds a second before anything was captured.
     var idleCPU: [LoadTarget.Process: Double] = [:]
     var usageBefore: [LoadTarget.Process: ProcessUsage] = [:]
+    /// When the last capture had its answer.
     var usageAfter: [LoadTarget.Process: ProcessUsage] = [:]
     var measuredSeconds = 0.0
+    /// When APNs had accepted everything, or patience was at its end.
+    var usageSettled: [LoadTarget.Process: ProcessUsage] = [:]
+    var secondsUntilSettled = 0.0
     var createSeconds = 0.0
     var joinSeconds = 0.0
     var tally = DoorTally()
@@ -102,6 +106,7 @@ package struct LoadRun: Sendable {
     await watch.begin(.checking)
     outcome.convergence = try await Convergence.check(
       trips, tally: outcome.tally, settings: settings, watch: watch)
+    await watch.endWatch()
     if settings.endsTrips { try await crew.end(trips) }
     return await watch.report(outcome)
   }
@@ -203,6 +208,8 @@ package struct LoadRun: Sendable {
       guard (try? await watch.loop.sleep(for: .milliseconds(100))) != nil else { return }
     }
     outcome.settleSeconds = (MonotonicClock.now() - begin).inSeconds
+    outcome.usageSettled = await watch.measureProcesses()
+    outcome.secondsUntilSettled = outcome.measuredSeconds + outcome.settleSeconds
     // The last broadcast is accepted, and on its way to the phones.
     try? await watch.loop.sleep(for: .milliseconds(1_500))
   }

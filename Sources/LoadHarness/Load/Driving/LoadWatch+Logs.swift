@@ -24,6 +24,7 @@ extension LoadWatch {
         partitionOfKey[log] = partition.number
       }
       followedTrips[text] = index
+      sampler.follow(index)
     }
     let tail = StreamTail(
       configuration: target.redis, commands: redis, count: 1_000, block: .milliseconds(500))

@@ -36,8 +36,7 @@ actor LoadWatch {
   /// How many broadcasts of the simulator are known.
   var knownBroadcasts = 0
   var missedBroadcasts = 0
-  /// Channels that have accepted a card.
-  var channelsWithCard: Set<String> = []
+  private var firstCards = FirstCards()
   var broadcastsBefore = 0
   var refusalsBefore: [String: Int] = [:]
   var refusals: [String: Int] = [:]
@@ -94,6 +93,7 @@ actor LoadWatch {
 
   func know(trip: Int, channelID: String) {
     tripOfChannel[channelID] = trip
+    firstCards.know(channelID)
     snapshot.trips = tripOfChannel.count
   }
 
@@ -111,7 +111,8 @@ actor LoadWatch {
     for note in notes { ledger.capture(note.trip, at: note.scheduledAt) }
   }
 
-  var cardsOut: Int { channelsWithCard.count }
+  /// Trips of which APNs has accepted a card.
+  var cardsOut: Int { firstCards.count }
 
   // MARK: Time
 
@@ -175,8 +176,8 @@ actor LoadWatch {
   }
 
   private func take(_ entry: SimulatorProbe.Accepted) {
+    firstCards.accept(entry.channelID)
     guard let trip = tripOfChannel[entry.channelID] else { return }
-    channelsWithCard.insert(entry.channelID)
     var broadcast = entry.broadcast
     broadcast.trip = trip
     broadcast.acceptedAt = offset(of: entry.at - offsets.simulator)
@@ -195,6 +196,9 @@ actor LoadWatch {
     while throttledBySpan.count <= index { throttledBySpan.append(0) }
     throttledBySpan[index] += fresh
   }
+
+  /// Nothing more will be looked at.
+  func endWatch() { ledger.end(phonesPerTrip: settings.phonesPerTrip) }
 
   /// Refusals during the load, by reason.
   var refusalsOfLoad: [String: Int] {

@@ -8,7 +8,12 @@ package struct LatencyHistogram: Sendable, Equatable {
   private var counts: [Int] = []
   package private(set) var count = 0
   package private(set) var maxMicroseconds = 0
+  /// How many waits had no end when the watch ended; they are longer than all others.
+  package private(set) var endless = 0
   private var sum = 0.0
+
+  /// What ``quantile(_:)`` says where the waits had no end.
+  package static let never = Int.max
 
   private static let halfBits = 6
   private static let half = 1 << halfBits
@@ -31,7 +36,11 @@ package struct LatencyHistogram: Sendable, Equatable {
     maxMicroseconds = max(maxMicroseconds, value)
   }
 
+  /// Counts waits that had no end when the watch ended.
+  package mutating func addEndless(times: Int = 1) { endless += max(0, times) }
+
   package mutating func add(_ other: LatencyHistogram) {
+    endless += other.endless
     if other.counts.count > counts.count {
       counts.append(contentsOf: repeatElement(0, count: other.counts.count - counts.count))
     }
@@ -41,15 +50,21 @@ package struct LatencyHistogram: Sendable, Equatable {
     maxMicroseconds = max(maxMicroseconds, other.maxMicroseconds)
   }
 
-  package var isEmpty: Bool { count == 0 }
+  /// No wait is known, not even one without an end.
+  package var isEmpty: Bool { total == 0 }
+  /// All waits, those without an end included.
+  package var total: Int { count + endless }
+  /// Of those that had an end.
   package var meanMicroseconds: Double { count > 0 ? sum / Double(count) : 0 }
 
   /// The value that a share of all values does not exceed, rounded up to its bucket's end.
   ///
-  /// - Parameter share: 0 to 1; 0.99 for p99. 0 when there are no values.
+  /// - Parameter share: 0 to 1; 0.99 for p99.
+  /// - Returns: ``never`` where the share takes in waits without an end; 0 when there are no values.
   package func quantile(_ share: Double) -> Int {
-    guard count > 0 else { return 0 }
-    let rank = max(1, Int((share * Double(count)).rounded(.up)))
+    guard total > 0 else { return 0 }
+    let rank = max(1, Int((share * Double(total)).rounded(.up)))
+    guard rank <= count else { return Self.never }
     var passed = 0
     for (index, number) in counts.enumerated() where number > 0 {
       passed += number
@@ -58,14 +73,14 @@ package struct LatencyHistogram: Sendable, Equatable {
     return maxMicroseconds
   }
 
-  /// The distribution as points: the value in microseconds, and the share of values up to it. At
-  /// most one a bucket.
+  /// The distribution as points: the value in microseconds, and the share of all waits up to it,
+  /// which stays below 1 if some had no end. At most one a bucket.
   package var distribution: [(microseconds: Int, share: Double)] {
     var points: [(Int, Double)] = []
     var passed = 0
     for (index, number) in counts.enumerated() where number > 0 {
       passed += number
-      points.append((min(Self.last(in: index), maxMicroseconds), Double(passed) / Double(count)))
+      points.append((min(Self.last(in: index), maxMicroseconds), Double(passed) / Double(total)))
     }
     return points
   }

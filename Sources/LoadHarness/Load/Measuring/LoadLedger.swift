@@ -77,6 +77,25 @@ package struct LoadLedger: Sendable {
     show(notes, by: broadcast)
   }
 
+  /// The watch has ended: what no card has shown by now has waited without an end.
+  ///
+  /// Left out, such captures would flatter the percentiles by just the worst of all waits.
+  ///
+  /// - Parameter phones: of each trip; each of them waited.
+  package mutating func end(phonesPerTrip phones: Int) {
+    for trip in trips {
+      for capturedAt in trip.unshown {
+        toAPNs.addEndless()
+        toPhones.addEndless(times: phones)
+        if phones > 0 { toLastPhone.addEndless() }
+        change(spanAt: capturedAt) {
+          $0.toAPNs.addEndless()
+          $0.toPhones.addEndless(times: phones)
+        }
+      }
+    }
+  }
+
   private mutating func show(_ notes: Int, by broadcast: SeenBroadcast) {
     // As people see it: when it is on the phone in the middle.
     let onPhones = broadcast.acceptedAt + broadcast.meanDelayNanoseconds

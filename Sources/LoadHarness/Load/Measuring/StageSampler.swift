@@ -30,33 +30,48 @@ package struct StageSampler: Sendable {
 
   /// Notes of one trip that are not known to be in a broadcast, by their number in the log.
   private struct TripSamples: Sendable {
-    /// When each was committed, as far as that was seen; those before `first` are done with.
-    private var committedAt: [Int64?] = []
+    struct Sample: Sendable {
+      let note: Logged
+      /// When its commit was seen, if it was.
+      var committedAt: Int64?
+    }
+
+    /// Those before `first` are done with.
+    private var samples: [Sample] = []
     private var first = 0
     private var dropped = 0
+    /// Cards that count notes which the log has not shown us yet, oldest first.
+    private(set) var early: [(notes: Int, at: Int64)] = []
 
-    var count: Int { dropped + committedAt.count }
-    var remembered: Int { committedAt.count }
+    var count: Int { dropped + samples.count }
+    var remembered: Int { samples.count }
 
-    mutating func append() -> Int {
-      committedAt.append(nil)
+    mutating func append(_ note: Logged) -> Int {
+      samples.append(Sample(note: note))
       return count - 1
     }
 
     mutating func commit(_ number: Int, at moment: Int64) {
       let index = number - dropped
-      if index >= first { committedAt[index] = moment }
+      if index >= first { samples[index].committedAt = moment }
     }
 
-    /// - Returns: when each of those was committed that a card with `notes` is the first to show.
-    ///   What was not seen committed yet counts as committed now.
-    mutating func show(_ notes: Int, at moment: Int64) -> [Int64] {
-      let end = min(notes - dropped, committedAt.count)
-      guard end > first else { return [] }
-      let shown = committedAt[first..<end].map { $0 ?? moment }
-      first = end
-      if first > 256, first * 2 > committedAt.count {
-        committedAt.removeFirst(first)
+    mutating func accept(_ notes: Int, at moment: Int64) { early.append((notes, moment)) }
+
+    /// - Returns: the notes that a card is known to be the first to show, with its moment.
+    mutating func takeShown() -> [(sample: Sample, at: Int64)] {
+      var shown: [(Sample, Int64)] = []
+      while let card = early.first {
+        let end = min(card.notes - dropped, samples.count)
+        while first < end {
+          shown.append((samples[first], card.at))
+          first += 1
+        }
+        guard card.notes <= count else { break }
+        early.removeFirst()
+      }
+      if first > 256, first * 2 > samples.count {
+        samples.removeFirst(first)
         dropped += first
         first = 0
       }
@@ -73,16 +88,17 @@ package struct StageSampler: Sendable {
   private var trips: [Int: TripSamples] = [:]
   /// By partition, in the order of its log: which trip, and which of its notes.
   private var uncommitted: [Int: [(note: Logged, trip: Int, number: Int)]] = [:]
-  /// Trips of which an entry was not seen in time, so that the later ones cannot be numbered.
-  private var broken: Set<Int> = []
+  /// How many captures were seen in the followed logs.
+  package private(set) var captures = 0
 
   package init(spanNanoseconds: Int64) { self.spanNanoseconds = spanNanoseconds }
 
-  /// How many captures were seen in the log and committed.
-  package var count: Int { commit.count }
+  /// How many of the captures have all their stamps, and so are in each of the three parts.
+  package var complete: Int { publisher.count }
 
-  /// Trips whose publisher's waits are not known.
-  package var tripsLost: Int { broken.count }
+  /// Trips whose cards count notes that were never seen in the log, so that their numbers may be
+  /// wrong.
+  package var tripsLost: Int { trips.values.count { !$0.early.isEmpty } }
 
   /// How many notes of a trip are in memory.
   func remembered(_ trip: Int) -> Int { trips[trip]?.remembered ?? 0 }
@@ -90,10 +106,15 @@ package struct StageSampler: Sendable {
   /// Partitions of which entries wait to be seen committed.
   package var waitingPartitions: [Int] { Array(uncommitted.keys) }
 
+  /// This trip's partition is followed from the beginning of the load on.
+  package mutating func follow(_ trip: Int) { trips[trip] = TripSamples() }
+
   /// A note was seen in a partition's log, in the log's order.
   package mutating func logged(_ note: Logged, trip: Int, partition: Int) {
-    let number = trips[trip, default: TripSamples()].append()
+    captures += 1
+    let number = trips[trip, default: TripSamples()].append(note)
     uncommitted[partition, default: []].append((note, trip, number))
+    if trips[trip]?.early.isEmpty == false { countShown(of: trip) }
   }
 
   /// A partition's cursor was seen at a place.
@@ -102,26 +123,32 @@ package struct StageSampler: Sendable {
     let done = waiting.prefix { $0.note.position <= cursor }
     uncommitted[partition] = done.count == waiting.count ? nil : Array(waiting[done.count...])
     for entry in done {
-      count(entry.note, committedAt: moment)
+      countLag(of: entry.note, committedAt: moment)
       trips[entry.trip]?.commit(entry.number, at: moment)
     }
   }
 
-  /// A trip's card shows so many notes from now on.
+  /// A trip's card shows so many notes from now on; says nothing of trips that are not followed.
   package mutating func accepted(_ trip: Int, notes: Int, at moment: Int64) {
-    guard !broken.contains(trip), let samples = trips[trip] else { return }
-    guard notes <= samples.count else {
-      broken.insert(trip)
-      return
-    }
-    for committedAt in trips[trip]?.show(notes, at: moment) ?? [] {
-      publisher.add(Int((moment - committedAt) / 1_000))
+    guard trips[trip] != nil else { return }
+    trips[trip]?.accept(notes, at: moment)
+    countShown(of: trip)
+  }
+
+  /// Each capture enters all parts at once, so that they are of the same captures and add up to
+  /// its way.
+  private mutating func countShown(of trip: Int) {
+    for (sample, acceptedAt) in trips[trip]?.takeShown() ?? [] {
+      let note = sample.note
+      // What a card shows was committed before, if we saw it only later.
+      let committedAt = min(sample.committedAt ?? acceptedAt, acceptedAt)
+      ingest.add(Int((note.loggedAt - note.scheduledAt) / 1_000))
+      commit.add(Int((committedAt - note.loggedAt) / 1_000))
+      publisher.add(Int((acceptedAt - committedAt) / 1_000))
     }
   }
 
-  private mutating func count(_ note: Logged, committedAt: Int64) {
-    ingest.add(Int((note.loggedAt - note.scheduledAt) / 1_000))
-    commit.add(Int((committedAt - note.loggedAt) / 1_000))
+  private mutating func countLag(of note: Logged, committedAt: Int64) {
     let index = Int(max(0, note.scheduledAt) / spanNanoseconds)
     while lagBySpan.count <= index { lagBySpan.append(LatencyHistogram()) }
     lagBySpan[index].add(Int((committedAt - note.scheduledAt) / 1_000))

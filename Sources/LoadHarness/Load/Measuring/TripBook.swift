@@ -16,6 +16,9 @@ struct TripBook: Sendable {
 
   var behind: Int { captured - shown }
 
+  /// When those happened that no card has shown, oldest first.
+  var unshown: ArraySlice<Int64> { waiting[first...] }
+
   mutating func capture(at nanoseconds: Int64) {
     captured += 1
     waiting.append(nanoseconds)

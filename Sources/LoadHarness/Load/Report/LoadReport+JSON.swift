@@ -95,6 +95,8 @@ extension LoadReport {
     writer.member("deliveriesLost", deliveriesLost)
     writer.number("measuredSeconds", measuredSeconds)
     writer.number("settleSeconds", settleSeconds)
+    writer.member("stagesCaptures", stagesCaptures)
+    writer.member("stagesComplete", stagesComplete)
   }
 
   private func writeCosts(_ writer: inout JSONWriter) {
@@ -104,6 +106,7 @@ extension LoadReport {
         writer.key(process.name)
         writer.object {
           $0.number("cpuSeconds", process.cpuSeconds)
+          $0.number("cpuSecondsUntilSettled", process.cpuSecondsUntilSettled)
           $0.number("idleShare", process.idleShare)
           $0.member("residentAtStart", process.residentAtStart)
           $0.member("residentAtEnd", process.residentAtEnd)
@@ -168,8 +171,8 @@ extension LoadReport.Point {
       writer.number("notesBehind", notesBehind)
       for (name, pair) in [("toAPNs", toAPNs), ("toPhones", toPhones), ("lag", lag)] {
         guard let pair else { continue }
-        writer.member("\(name)P50", pair.p50)
-        writer.member("\(name)P99", pair.p99)
+        writer.wait("\(name)P50", pair.p50)
+        writer.wait("\(name)P99", pair.p99)
       }
       for (name, share) in cpu.sorted(by: { $0.key < $1.key }) {
         writer.number("\(name)CPU", share)
@@ -187,6 +190,15 @@ extension JSONWriter {
     double((value * 1e6).rounded() / 1e6)
   }
 
+  /// Null where the wait had no end.
+  fileprivate mutating func wait(_ key: String, _ microseconds: Int) {
+    if microseconds == LatencyHistogram.never {
+      member(key, .null)
+    } else {
+      member(key, microseconds)
+    }
+  }
+
   fileprivate mutating func counts(_ key: String, _ counts: [Int: Int]) {
     self.key(key)
     object { writer in
@@ -198,11 +210,12 @@ extension JSONWriter {
 
   fileprivate mutating func histogram(_ histogram: LatencyHistogram, stamps: String? = nil) {
     object {
-      $0.member("count", histogram.count)
-      $0.member("p50", histogram.quantile(0.5))
-      $0.member("p95", histogram.quantile(0.95))
-      $0.member("p99", histogram.quantile(0.99))
-      $0.member("max", histogram.maxMicroseconds)
+      $0.member("count", histogram.total)
+      $0.member("endless", histogram.endless)
+      $0.wait("p50", histogram.quantile(0.5))
+      $0.wait("p95", histogram.quantile(0.95))
+      $0.wait("p99", histogram.quantile(0.99))
+      $0.wait("max", histogram.quantile(1))
       $0.member("mean", Int(histogram.meanMicroseconds.rounded()))
       if let stamps { $0.member("stamps", stamps) }
     }

@@ -39,11 +39,18 @@ extension LoadReport {
     for latency in latencies + stages {
       lines.append("  \(Text.fitted(latency.name, columns: 22)) \(latency.stamps)")
     }
-    lines.append("  The parts are of captures in followed partitions; the rest is of all.")
+    lines.append("  Ingest, commit and publisher are of one sample:")
+    lines.append("  \(stagesSample).")
     if stagesLost > 0 {
-      lines.append("  Of \(Text.count(stagesLost, "trip")) the publisher's part is not known.")
+      lines.append("  Of \(Text.count(stagesLost, "trip")) not every entry of the log was seen.")
     }
     return lines + [""]
+  }
+
+  /// Which captures the parts are of.
+  var stagesSample: String {
+    "the \(Text.grouped(stagesComplete)) captures with all stamps, of "
+      + "\(Text.grouped(stagesCaptures)) in followed partitions"
   }
 
   private static func row(_ name: String, _ histogram: LatencyHistogram) -> String {
@@ -51,7 +58,7 @@ extension LoadReport {
       histogram.isEmpty ? "-" : Self.time(histogram.quantile(share))
     }
     return Text.fitted(name, columns: 24)
-      + (values + [Text.grouped(histogram.count)]).map(right).joined()
+      + (values + [Text.grouped(histogram.total)]).map(right).joined()
   }
 
   private static func right(_ text: String) -> String {
@@ -62,6 +69,10 @@ extension LoadReport {
     var lines = [
       line("captures", "\(Text.grouped(captures)), on phones \(Text.grouped(capturesShown))")
     ]
+    if neverShown > 0 {
+      lines.append(
+        line("  never shown", "\(Text.grouped(neverShown)), which count as the longest waits"))
+    }
     for door in doors {
       let failed = door.failed > 0 ? ", failed \(Text.grouped(door.failed))" : ""
       lines.append(line("  by \(door.name)", Text.grouped(door.handedOver) + failed))
@@ -133,6 +144,7 @@ extension LoadReport {
           "CPU per capture",
           "\(Text.fixed(cost.gross, decimals: 1)) µs of the service, "
             + "\(Text.fixed(cost.net, decimals: 1)) µs without its idle load"))
+      lines.append(line("", "until APNs had accepted everything, the backlog included"))
     }
     if let trip = memory?.bytesPerTrip, let after = memory?.bytesPerTripAfterLoad {
       lines.append(
@@ -176,6 +188,7 @@ extension LoadReport {
   package static func time(_ microseconds: Int) -> String {
     let value = Double(microseconds)
     switch value {
+    case _ where microseconds == LatencyHistogram.never: return "never"
     case ..<1_000: return "\(microseconds) µs"
     case ..<10_000: return Text.fixed(value / 1e3, decimals: 2) + " ms"
     case ..<100_000: return Text.fixed(value / 1e3, decimals: 1) + " ms"

@@ -42,6 +42,9 @@ package struct LoadReport: Sendable {
     package var name: String
     /// While captures came.
     package var cpuSeconds = 0.0
+    /// From the first capture until APNs had accepted everything, the backlog after the last
+    /// capture included.
+    package var cpuSecondsUntilSettled = 0.0
     /// Share of one core before captures came.
     package var idleShare = 0.0
     package var residentAtStart = 0
@@ -110,6 +113,11 @@ package struct LoadReport: Sendable {
   /// First those of all captures, then the parts of the way.
   package var latencies: [Latency] = []
   package var stages: [Latency] = []
+  /// Captures that were seen in the followed logs, of which the parts are.
+  package var stagesCaptures = 0
+  /// Those of them with all their stamps: each part is of these.
+  package var stagesComplete = 0
+  /// Trips among them whose entries were not all seen.
   package var stagesLost = 0
   package var captures = 0
   package var capturesShown = 0
@@ -125,6 +133,8 @@ package struct LoadReport: Sendable {
   package var deliveriesLost = 0
   package var measuredSeconds = 0.0
   package var settleSeconds = 0.0
+  /// From the first capture until APNs had accepted everything.
+  package var secondsUntilSettled = 0.0
   package var processes: [Process] = []
   package var memory: Memory?
   package var clockOffsets: [(name: String, seconds: Double)] = []
@@ -145,6 +155,8 @@ package struct LoadReport: Sendable {
 
   package var broadcastCount: Int { broadcasts.values.reduce(0, +) }
   package var handedOver: Int { doors.reduce(0) { $0 + $1.handedOver } }
+  /// Captures that no card showed, by the end of the watch.
+  package var neverShown: Int { captures - capturesShown }
   package var failed: Int { doors.reduce(0) { $0 + $1.failed } }
 
   /// Captures that each broadcast carried, of those that carried any.
@@ -154,12 +166,14 @@ package struct LoadReport: Sendable {
 
   package func process(_ name: String) -> Process? { processes.first { $0.name == name } }
 
-  /// What one capture costs the service, in microseconds of CPU: all that it used, and that without
-  /// what it uses when nothing happens.
+  /// What one capture costs the service, in microseconds of CPU: all that it used until everything
+  /// was accepted, and that without what it uses when nothing happens.
   package var cpuPerCapture: (gross: Double, net: Double)? {
-    guard let service = process("service"), handedOver > 0, measuredSeconds > 0 else { return nil }
-    let gross = service.cpuSeconds / Double(handedOver) * 1e6
-    let idle = service.idleShare * measuredSeconds / Double(handedOver) * 1e6
+    guard let service = process("service"), handedOver > 0, secondsUntilSettled > 0 else {
+      return nil
+    }
+    let gross = service.cpuSecondsUntilSettled / Double(handedOver) * 1e6
+    let idle = service.idleShare * secondsUntilSettled / Double(handedOver) * 1e6
     return (gross, max(0, gross - idle))
   }
 

@@ -20,6 +20,7 @@ extension LoadWatch {
     addLatencies(to: &report)
     addCounts(to: &report)
     report.measuredSeconds = outcome.measuredSeconds
+    report.secondsUntilSettled = outcome.secondsUntilSettled
     report.settleSeconds = outcome.settleSeconds
     addCosts(outcome, to: &report)
     report.clockOffsets = [
@@ -69,15 +70,17 @@ extension LoadWatch {
         name: "ingest", stamps: "schedule; entry ID in the log (Redis, ±0.5 ms)",
         histogram: sampler.ingest),
       .init(
-        name: "commit", stamps: "entry ID; log's cursor seen behind it (each 1 ms)",
+        name: "commit", stamps: "entry ID; log's cursor seen behind it (looked at each 1 ms)",
         histogram: sampler.commit),
       .init(
         name: "publisher", stamps: "cursor; accepted by the simulator",
         histogram: sampler.publisher),
       .init(
-        name: "APNs and network", stamps: "accepted; on each phone (the simulator's model)",
+        name: "APNs and network", stamps: "accepted; on each phone, of every broadcast (a model)",
         histogram: ledger.travel),
     ]
+    report.stagesCaptures = sampler.captures
+    report.stagesComplete = sampler.complete
     report.stagesLost = sampler.tripsLost
   }
 
@@ -104,6 +107,8 @@ extension LoadWatch {
       else { continue }
       var line = LoadReport.Process(name: process.rawValue)
       line.cpuSeconds = after.cpuSeconds - before.cpuSeconds
+      let settled = outcome.usageSettled[process] ?? after
+      line.cpuSecondsUntilSettled = settled.cpuSeconds - before.cpuSeconds
       line.idleShare = outcome.idleCPU[process] ?? 0
       line.residentAtStart = outcome.usageAtStart[process]?.residentBytes ?? 0
       line.residentAtEnd = after.residentBytes

@@ -141,7 +141,7 @@ extension LoadReport {
       let values = [0.5, 0.95, 0.99, 1].map { share in
         histogram.isEmpty ? "–" : Self.time(histogram.quantile(share))
       }
-      return Self.row([name] + values + [Text.grouped(histogram.count)])
+      return Self.row([name] + values + [Text.grouped(histogram.total)])
     }
     return Self.table(["", "p50", "p95", "p99", "max", "n"], cells, style: "numbers")
   }
@@ -160,9 +160,9 @@ extension LoadReport {
       beforehand, whether the service keeps up or not, and each wait counts from its scheduled \
       moment. A service that stalls gets no pause, so no wait is left out (coordinated omission). \
       What the harness itself was late is in these waits, and shown in a row of its own.</p>
-      <p>No figure is the service's own word. The four parts are of captures in \
-      \(stagesLost > 0 ? "a few followed partitions (of \(stagesLost) trips the publisher’s part "
-        + "is unknown)" : "a few followed partitions"); all else is of every capture. How long a \
+      <p>No figure is the service's own word. Ingest, commit and publisher are of \(stagesSample)\
+      \(stagesLost > 0 ? " (of \(stagesLost) trips not every entry was seen)" : ""); all else is of \
+      every capture. A capture that no card showed counts as a wait longer than all others. How long a \
       push travels to a phone is a model of the simulator, not a measurement of Apple’s network.</p>
       \(Self.table(["", "from", "to"], rows, style: "words"))
       <p>Clocks against the harness: \(HTMLText.escaped(offsets.joined(separator: ", "))).</p>
@@ -175,6 +175,7 @@ extension LoadReport {
   private var countRows: String {
     var rows: [[String]] = [
       ["captures", Text.grouped(captures)], ["on phones", Text.grouped(capturesShown)],
+      ["never shown", Text.grouped(neverShown)],
     ]
     for door in doors {
       let failed = door.failed > 0 ? " (\(Text.grouped(door.failed)) failed)" : ""

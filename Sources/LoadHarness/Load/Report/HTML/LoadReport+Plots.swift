@@ -32,8 +32,10 @@ extension LoadReport {
       ("commit", stage("ingest").isEmpty ? LatencyHistogram() : stage("commit"), .third),
       ("capture to APNs", latency("capture to APNs"), .first),
       ("capture to phone", latency("capture to phone"), .second),
-    ].filter { !$0.1.isEmpty }
-    let least = shown.map { Double(max(1, $0.histogram.quantile(0.01))) }.min() ?? 1
+    ].filter { $0.1.count > 0 }
+    let least =
+      shown.map { Double(max(1, min($0.histogram.quantile(0.01), $0.histogram.maxMicroseconds))) }
+      .min() ?? 1
     let most = shown.map { Double(max(1, $0.histogram.maxMicroseconds)) }.max() ?? 10
     let layers = shown.map { entry -> Plot.Layer in
       .line(
@@ -65,10 +67,10 @@ extension LoadReport {
         .init(text: "p50", colour: .second, isFaint: true),
       ],
       layers: [
-        line({ $0.toAPNs.map { Double($0.p50) } }, .first, faint: true),
-        line({ $0.toPhones.map { Double($0.p50) } }, .second, faint: true),
-        line({ $0.toAPNs.map { Double($0.p99) } }, .first),
-        line({ $0.toPhones.map { Double($0.p99) } }, .second),
+        line({ Self.known($0.toAPNs?.p50) }, .first, faint: true),
+        line({ Self.known($0.toPhones?.p50) }, .second, faint: true),
+        line({ Self.known($0.toAPNs?.p99) }, .first),
+        line({ Self.known($0.toPhones?.p99) }, .second),
       ])
   }
 
@@ -80,15 +82,21 @@ extension LoadReport {
         .init(text: "p99", colour: .third), .init(text: "p50", colour: .third, isFaint: true),
       ],
       layers: [
-        line({ $0.lag.map { Double($0.p50) } }, .third, faint: true),
-        line({ $0.lag.map { Double($0.p99) } }, .third),
+        line({ Self.known($0.lag?.p50) }, .third, faint: true),
+        line({ Self.known($0.lag?.p99) }, .third),
       ])
   }
 
   private static func timeScale(_ values: [(p50: Int, p99: Int)]) -> PlotScale {
-    let least = values.map { Double(max(1, $0.p50)) }.min() ?? 1_000
-    let most = values.map { Double(max(1, $0.p99)) }.max() ?? 10_000
+    // What never came leaves a gap in its line.
+    let known = values.flatMap { [$0.p50, $0.p99] }.filter { $0 != LatencyHistogram.never }
+    let least = Double(max(1, known.min() ?? 1_000))
+    let most = Double(max(1, known.max() ?? 10_000))
     return .logarithmic(from: least, to: most, mostDecades: 6)
+  }
+
+  private static func known(_ microseconds: Int?) -> Double? {
+    microseconds.flatMap { $0 == LatencyHistogram.never ? nil : Double($0) }
   }
 
   // MARK: Flow

@@ -14,13 +14,16 @@ struct RangeChart: Sendable {
   private static let rowHeight = 30.0
 
   func svg() -> String {
-    let shown = rows.filter { !$0.histogram.isEmpty }
-    let least = shown.map { Double(max(1, $0.histogram.quantile(0.5))) }.min() ?? 1
+    let shown = rows.filter { $0.histogram.count > 0 }
+    let least =
+      shown.map { Double(max(1, min($0.histogram.quantile(0.5), $0.histogram.maxMicroseconds))) }
+      .min() ?? 1
     let most = shown.map { Double(max(1, $0.histogram.maxMicroseconds)) }.max() ?? 10
     let scale = PlotScale.logarithmic(from: least, to: most)
     let height = Double(shown.count) * Self.rowHeight + 34
     func x(_ value: Int) -> Double {
-      Self.left + scale.place(of: Double(value)) * (Self.width - Self.left - 30)
+      // What never came stands at the right end.
+      Self.left + min(1, scale.place(of: Double(value))) * (Self.width - Self.left - 30)
     }
     var parts = [
       #"<svg class="ranges" viewBox="0 0 \#(n(Self.width)) \#(n(height))" role="img" "#
@@ -42,7 +45,7 @@ struct RangeChart: Sendable {
 
   private func drawn(_ row: Row, middle: Double, _ x: (Int) -> Double) -> [String] {
     let (p50, p95) = (row.histogram.quantile(0.5), row.histogram.quantile(0.95))
-    let (p99, most) = (row.histogram.quantile(0.99), row.histogram.maxMicroseconds)
+    let (p99, most) = (row.histogram.quantile(0.99), row.histogram.quantile(1))
     let colour = row.colour.rawValue
     let length = max(2, x(p99) - x(p50))
     return [
