@@ -123,6 +123,36 @@ import Testing
     Case(
       "a join with a token that is none", "POST", "/v1/trips/TRIP/members",
       #"{"member":"a","deviceToken":"xyz"}"#, 400, "bad-identifier"),
+    Case("a device without a token", "POST", "/v1/devices", "{}", 400, "missing-field"),
+    Case(
+      "a token that is no hex", "POST", "/v1/devices", #"{"deviceToken":"xyz1"}"#, 400,
+      "bad-identifier"),
+    Case(
+      "an environment that is none", "POST", "/v1/devices",
+      #"{"deviceToken":"abcdef12","environment":"sandbox"}"#, 400, "bad-value"),
+    Case(
+      "an environment that is not served", "POST", "/v1/devices",
+      #"{"deviceToken":"abcdef12","environment":"production"}"#, 400, "bad-value"),
+    Case(
+      "a token of no card", "POST", "/v1/activity-tokens", #"{"activityToken":"abcdef12"}"#, 400,
+      "missing-field"),
+    Case(
+      "a card that nobody knows", "POST", "/v1/activity-tokens",
+      #"{"activityToken":"abcdef12","activityID":"never"}"#, 404, "unknown-activity"),
+    Case(
+      "a new card without its trip", "POST", "/v1/activity-tokens",
+      #"{"activityToken":"abcdef12","activityID":"never","member":"a"}"#, 400, "missing-field"),
+    Case(
+      "a card of nobody on the trip", "POST", "/v1/activity-tokens",
+      #"{"activityToken":"abcdef12","activityID":"never","member":"a","trip":"TRIP"}"#, 404,
+      "unknown-member"),
+    Case(
+      "a card of no trip", "POST", "/v1/activity-tokens",
+      #"{"activityToken":"ab","activityID":"n","member":"a","trip":"0c9d3a52-6a0e-4d4b-9f3e-0a5b6c7d8e9f"}"#,
+      404, "unknown-trip"),
+    Case(
+      "a start token with a card", "POST", "/v1/activity-tokens",
+      #"{"activityToken":"abcdef12","activityID":"n","kind":"push-to-start"}"#, 400, "bad-value"),
     Case("a path that is none", "GET", "/v2/trips", "", 404, "not-found"),
     Case("a method that is none", "DELETE", "/v1/trips", "", 405, "method-not-allowed"),
     Case("a limit that is none", "GET", "/v1/trips?limit=0", "", 400, "bad-value"),
@@ -136,8 +166,11 @@ import Testing
         for input in Self.cases {
           var fields: HTTPFields = [:]
           for (name, value) in input.fields { fields[name] = value }
+          let body = String(validating: input.body, as: UTF8.self).map {
+            Array($0.replacing("\"TRIP\"", with: "\"\(trip.id)\"").utf8)
+          }
           let answer = try await caller.call(
-            input.method, input.path.replacing("TRIP", with: trip.id), bytes: input.body,
+            input.method, input.path.replacing("TRIP", with: trip.id), bytes: body ?? input.body,
             fields: fields)
           #expect(answer.status == input.status, "\(input.what): \(answer.text)")
           #expect(answer.problem == input.problem, "\(input.what): \(answer.text)")

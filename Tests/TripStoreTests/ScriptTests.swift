@@ -19,6 +19,7 @@ let allScripts: [RedisScript] = [
   TripStore.takeRequestsScript, TripStore.shareTokenScript, TripStore.claimRequestScript,
   TripStore.completeRequestScript, TripStore.abandonRequestScript,
   TripStore.openScript, TripStore.buryScript,
+  TripStore.putPersonScript,
 ]
 
 @Suite struct `Every script` {
@@ -103,6 +104,9 @@ func runEverything(_ store: TripStore) async throws {
   try await store.completeRequest("k", reply: [1])
   let (owner, cursor) = try await store.own(place)
   _ = try await store.append([trigger("1", id)], to: place, at: start)
+  try await store.changePerson(.member(try MemberID("ada"))) { $0.joined(id) }
+  try await store.noteActivity("card", ActivityOwner(trip: id, member: try MemberID("ada")))
+  _ = try await store.owner(ofActivity: "card")
   _ = try await store.changeMember(try MemberID("ada"), of: id, at: start, announce: true) { _ in
     MemberRecord(reach: .updateToken, body: [1])
   }

@@ -26,6 +26,15 @@ package struct Partition: Hashable, Comparable, Sendable {
     number = Int(folded % UInt32(count))
   }
 
+  /// The partition that holds what callers name by `text`, among `count`.
+  package init(ofName text: String, count: Int = Partition.defaultCount) {
+    precondition(count > 0, "a service has at least one partition, not \(count)")
+    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+    for byte in text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+    let folded = UInt32(truncatingIfNeeded: hash >> 32) ^ UInt32(truncatingIfNeeded: hash)
+    number = Int(folded % UInt32(count))
+  }
+
   package static func < (left: Partition, right: Partition) -> Bool { left.number < right.number }
 }
 

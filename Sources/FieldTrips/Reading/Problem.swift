@@ -18,6 +18,10 @@ package struct Problem: Error, Hashable, Sendable {
     /// A date that is fine by itself, at a time that makes no sense here.
     case badTime
     case unknownTrip
+    /// Nobody of that name has joined the trip.
+    case unknownMember
+    /// No card of that ID was registered.
+    case unknownActivity
     case endedTrip
     /// The body names another trip than the address does.
     case wrongTrip

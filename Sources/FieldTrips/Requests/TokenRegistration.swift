@@ -2,7 +2,7 @@ package import JSON
 
 /// A checked `POST /v1/devices` or `POST /v1/activity-tokens`.
 package struct TokenRegistration: Sendable, Equatable {
-  package enum Kind: Sendable, Equatable {
+  package enum Kind: Sendable, Hashable {
     case device
     /// Of one card; another token for the same card supersedes it.
     case update(activityID: String)

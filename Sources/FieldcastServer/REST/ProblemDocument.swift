@@ -101,7 +101,7 @@ extension Problem.Code {
       .badDate, .badTime, .wrongTrip, .unknownActivityType, .unknownPhase:
       400
     case .tooLarge: 413
-    case .unknownTrip: 404
+    case .unknownTrip, .unknownMember, .unknownActivity: 404
     case .endedTrip: 409
     case .stateTooLarge: 422
     }
@@ -131,6 +131,8 @@ extension Problem.Code {
     case .badDate: "A date cannot be read"
     case .badTime: "A time makes no sense here"
     case .unknownTrip: "There is no such trip"
+    case .unknownMember: "Nobody of that name is on the trip"
+    case .unknownActivity: "There is no such card"
     case .endedTrip: "The trip is over"
     case .wrongTrip: "The body names another trip"
     case .unknownActivityType: "There is no such activity type"

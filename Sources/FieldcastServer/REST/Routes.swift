@@ -20,6 +20,7 @@ struct Routes: Sendable {
       return response
     }
     addTrips(to: &router)
+    addTokens(to: &router)
     addChannels(to: &router)
     addHealth(to: &router)
     return router
@@ -51,6 +52,16 @@ struct Routes: Sendable {
     }
     router.on("POST", "/v1/trips/{trip}/end", bodyLimit: Self.smallBody) {
       .response(await api.endTrip($0.request, trip: $0["trip"]))
+    }
+  }
+
+  private func addTokens(to router: inout Router) {
+    let tokens = TokenAPI(api: api)
+    router.on("POST", "/v1/devices", bodyLimit: Self.smallBody) {
+      .response(await tokens.registerDevice($0.request))
+    }
+    router.on("POST", "/v1/activity-tokens", bodyLimit: Self.smallBody) {
+      .response(await tokens.registerActivityToken($0.request))
     }
   }
 

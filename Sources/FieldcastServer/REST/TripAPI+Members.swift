@@ -15,12 +15,16 @@ extension TripAPI {
       let trip = try tripID(text)
       let wanted = try JoinRequest.read(try parse(request.body))
       let before = try await record(of: trip)
+      let environment = try environment(of: wanted, on: before)
+      let canStart = try await noteTokens(of: wanted, environment: environment, joining: trip)
       let isOpen = before.life.channel.openID != nil
       let outcome = try await store.changeMember(
-        wanted.member, of: trip, at: clock.wall, announce: false
+        wanted.member, of: trip, at: clock.wall, announce: wanted.updateToken != nil
       ) { present in
-        var member = present.flatMap { MemberBody(stored: $0.body) } ?? MemberBody()
-        member.merge(wanted)
+        var member = present.flatMap { TripMember(stored: $0.body) } ?? TripMember()
+        member.join(
+          wanted, environment: environment, isLive: before.life.phase == .live, at: clock.wall)
+        member.hasStartToken = canStart
         return MemberRecord(reach: member.reach(channelIsOpen: isOpen), body: member.written())
       }
       switch outcome {
@@ -35,12 +39,44 @@ extension TripAPI {
             status: 409, kind: "trip-full", title: "The trip is full",
             detail: "The trip has \(count) members, as many as it may have."))
       }
+      if wanted.updateToken != nil { await news.changed(trip) }
       // Read after joining: a state that changed meanwhile is either in this reply or comes by the
       // channel, never neither.
       let record = try await record(of: trip)
       let member = try await store.member(wanted.member, of: trip)
       return .json(200, reply(record, member: wanted.member, reach: member?.reach ?? .none))
     }
+  }
+
+  /// A trip's members have their tokens where the trip's app is, unless they say otherwise.
+  private func environment(
+    of wanted: JoinRequest, on trip: TripRecord
+  ) throws(Refusal) -> AppID.Environment {
+    try wanted.environment.map { (said) throws(Refusal) in try served(said) }
+      ?? trip.definition.app.environment
+  }
+
+  /// Keeps what a join brings that belongs to the person and not to the trip.
+  ///
+  /// - Returns: whether the person has a token to start cards with.
+  private func noteTokens(
+    of wanted: JoinRequest, environment: AppID.Environment, joining trip: TripID
+  ) async throws -> Bool {
+    if wanted.updateToken != nil, let activityID = wanted.activityID {
+      try await store.noteActivity(
+        activityID, ActivityOwner(trip: trip, member: wanted.member))
+    }
+    let now = clock.wall
+    let person = try await store.changePerson(.member(wanted.member)) { person in
+      person.joined(trip)
+      let tokens: [(RegisteredToken.Kind, PushToken?)] = [
+        (.device, wanted.deviceToken), (.pushToStart, wanted.pushToStartToken),
+      ]
+      for case (let kind, let token?) in tokens {
+        person.register(kind, token, in: environment, osVersion: wanted.osVersion, at: now)
+      }
+    }
+    return !person.tokens.starts.isEmpty
   }
 
   // MARK: DELETE /v1/trips/{trip}/members/{member}
@@ -56,6 +92,7 @@ extension TripAPI {
         member, of: trip, at: clock.wall, announce: false
       ) { _ in nil }
       if outcome == .unknownTrip { throw ProblemError(.unknownTrip(text)) }
+      try await store.changePerson(.member(member)) { $0.left(trip) }
       // Who is no member already has left: leaving twice is leaving once.
       return HTTPResponse(status: 204, fields: [:], body: [])
     }
@@ -82,42 +119,5 @@ extension TripAPI {
       $0.member("endsAt", DateText.format(record.life.times.endsAt))
     }
     return writer.finish()
-  }
-}
-
-/// What the service keeps of a member: its system and its tokens, as far as they were given.
-struct MemberBody {
-  private var object: JSONObject = [:]
-
-  init() {}
-
-  init?(stored bytes: [UInt8]) {
-    guard let value = try? JSONValue.parse(bytes), let object = value.object else { return nil }
-    self.object = object
-  }
-
-  /// Takes what a join brings; what it does not mention stays.
-  mutating func merge(_ join: JoinRequest) {
-    set("osVersion", join.osVersion.map { "\($0)" })
-    set("environment", join.environment?.rawValue)
-    set("deviceToken", join.deviceToken?.hex)
-    set("pushToStartToken", join.pushToStartToken?.hex)
-    set("updateToken", join.updateToken?.hex)
-    set("activityID", join.activityID)
-    if let allowed = join.allowsFrequentUpdates { object["frequentUpdates"] = .bool(allowed) }
-  }
-
-  func reach(channelIsOpen: Bool) -> Reach {
-    let device = DeviceReach(
-      osVersion: object["osVersion"]?.string.flatMap { try? OSVersion($0) },
-      hasUpdateToken: object["updateToken"] != nil,
-      hasPushToStartToken: object["pushToStartToken"] != nil)
-    return device.reach(channelIsOpen: channelIsOpen)
-  }
-
-  func written() -> [UInt8] { JSONValue.object(object).serialized() }
-
-  private mutating func set(_ key: String, _ value: String?) {
-    if let value { object[key] = .string(value) }
   }
 }

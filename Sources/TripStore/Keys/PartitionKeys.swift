@@ -19,7 +19,10 @@ struct PartitionKeys: Sendable {
   let due: String
   /// Channel: rung when something came into the log; see ``TripStore/ring(_:)``.
   let bell: String
+  /// Hash: person to record; callers' own names are fields here, and never hash tags.
+  let people: String
   private let tripPrefix: String
+  private let activityPrefix: String
 
   init(_ partition: Partition) {
     let tag = "fc:{\(partition)}:"
@@ -31,7 +34,9 @@ struct PartitionKeys: Sendable {
     unpublished = tag + "unpublished"
     due = tag + "due"
     bell = tag + "bell"
+    people = tag + "people"
     tripPrefix = tag + "trip:"
+    activityPrefix = tag + "activity:"
   }
 
   /// Hash: the trip itself.
@@ -44,4 +49,6 @@ struct PartitionKeys: Sendable {
   func seen(_ id: TripID) -> String { tripPrefix + id.text + ":seen" }
   /// Capped stream: what was decided about the trip, for people who look for a reason.
   func timeline(_ id: TripID) -> String { tripPrefix + id.text + ":timeline" }
+  /// String with expiry: whose card a phone's own ID names, and of which trip.
+  func activity(_ id: String) -> String { activityPrefix + id }
 }

@@ -1,0 +1,63 @@
+package import Clocks
+import JSON
+
+/// What is kept of a person beyond single trips: the tokens of devices and of remote starts, and the
+/// budget of those.
+package struct Person: Hashable, Sendable {
+  package private(set) var tokens = TokenRegistry()
+  /// Counted a person and not a token: a device whose token was rotated has no new budget.
+  package var starts = StartBudget()
+  /// The trips joined last, the newest last: their members' reach changes with the start tokens.
+  package private(set) var trips: [TripID] = []
+
+  package static let tripLimit = 32
+
+  package init() {}
+
+  package mutating func register(
+    _ kind: RegisteredToken.Kind, _ token: PushToken, in environment: AppID.Environment,
+    osVersion: OSVersion?, at now: UnixTime
+  ) {
+    tokens.register(kind, token, in: environment, osVersion: osVersion, at: now)
+  }
+
+  package mutating func answered(
+    _ answer: TokenAnswer, to token: PushToken, in environment: AppID.Environment,
+    served: Set<AppID.Environment>, isStorm: Bool, at now: UnixTime
+  ) -> TokenVerdict {
+    tokens.answered(answer, to: token, in: environment, served: served, isStorm: isStorm, at: now)
+  }
+
+  package mutating func joined(_ trip: TripID) {
+    guard trips.last != trip else { return }
+    trips.removeAll { $0 == trip }
+    trips.append(trip)
+    if trips.count > Self.tripLimit { trips.removeFirst() }
+  }
+
+  package mutating func left(_ trip: TripID) { trips.removeAll { $0 == trip } }
+}
+
+extension Person {
+  /// Reads what ``written()`` wrote; of anything else, a person of whom nothing is known.
+  package init(stored bytes: [UInt8]) {
+    guard let value = try? JSONValue.parse(bytes) else { return }
+    tokens = TokenRegistry(value["tokens"])
+    starts = StartBudget(
+      starts: (value["starts"]?.array ?? []).compactMap {
+        $0.int64.map(UnixTime.init(milliseconds:))
+      })
+    trips = (value["trips"]?.array ?? []).compactMap { $0.string.flatMap { try? TripID($0) } }
+  }
+
+  package func written() -> [UInt8] {
+    var object: JSONObject = [:]
+    if !tokens.tokens.isEmpty { object["tokens"] = tokens.json }
+    if !starts.starts.isEmpty {
+      object["starts"] = .array(
+        starts.starts.map { .number(JSONNumber($0.milliseconds)) })
+    }
+    if !trips.isEmpty { object["trips"] = .array(trips.map { .string($0.text) }) }
+    return JSONValue.object(object).serialized()
+  }
+}

@@ -1,0 +1,99 @@
+package import Clocks
+import JSON
+
+/// A token as the registry holds it: where it is good, since when it is known, and what APNs said.
+package struct RegisteredToken: Hashable, Sendable {
+  package typealias Kind = TokenRegistration.Kind
+
+  package let kind: Kind
+  package let token: PushToken
+  /// Where it is sent to.
+  package internal(set) var environment: AppID.Environment
+  /// Of the device that has it, where that is known.
+  package internal(set) var osVersion: OSVersion?
+  package let firstSeen: UnixTime
+  /// The last time that the app named it: an older 410 does not count.
+  package internal(set) var lastSeen: UnixTime
+  /// Where APNs has accepted it.
+  package internal(set) var acceptedIn: Set<AppID.Environment> = []
+  /// Where APNs has said that it does not know it, since the app named it last.
+  package internal(set) var refusedIn: Set<AppID.Environment> = []
+  /// Nothing is sent to it since then, until the app names it again.
+  package internal(set) var quarantinedAt: UnixTime?
+
+  init(
+    _ kind: Kind, _ token: PushToken, _ environment: AppID.Environment, osVersion: OSVersion?,
+    at now: UnixTime
+  ) {
+    self.kind = kind
+    self.token = token
+    self.environment = environment
+    self.osVersion = osVersion
+    firstSeen = now
+    lastSeen = now
+  }
+
+  /// Whether pushes may go to it.
+  package var isUsable: Bool { quarantinedAt == nil }
+}
+
+extension RegisteredToken {
+  /// Reads what ``json`` wrote; nil for anything else.
+  init?(_ value: JSONValue) {
+    guard let text = value["token"]?.string, let token = try? PushToken(text),
+      let word = value["environment"]?.string, let environment = AppID.Environment(rawValue: word),
+      let first = value["first"]?.int64, let last = value["last"]?.int64
+    else { return nil }
+    switch value["kind"]?.string {
+    case "device": kind = .device
+    case "push-to-start": kind = .pushToStart
+    case "update":
+      guard let card = value["activityID"]?.string else { return nil }
+      kind = .update(activityID: card)
+    default: return nil
+    }
+    self.token = token
+    self.environment = environment
+    osVersion = value["osVersion"]?.string.flatMap { try? OSVersion($0) }
+    firstSeen = UnixTime(milliseconds: first)
+    lastSeen = UnixTime(milliseconds: last)
+    acceptedIn = Self.environments(value["accepted"])
+    refusedIn = Self.environments(value["refused"])
+    quarantinedAt = value["quarantined"]?.int64.map(UnixTime.init(milliseconds:))
+  }
+
+  var json: JSONValue {
+    var object: JSONObject = ["kind": .string(kind.name)]
+    if case .update(let activityID) = kind { object["activityID"] = .string(activityID) }
+    object["token"] = .string(token.hex)
+    object["environment"] = .string(environment.rawValue)
+    if let osVersion { object["osVersion"] = .string("\(osVersion)") }
+    object["first"] = .number(JSONNumber(firstSeen.milliseconds))
+    object["last"] = .number(JSONNumber(lastSeen.milliseconds))
+    if !acceptedIn.isEmpty { object["accepted"] = Self.json(acceptedIn) }
+    if !refusedIn.isEmpty { object["refused"] = Self.json(refusedIn) }
+    if let quarantinedAt {
+      object["quarantined"] = .number(JSONNumber(quarantinedAt.milliseconds))
+    }
+    return .object(object)
+  }
+
+  private static func environments(_ value: JSONValue?) -> Set<AppID.Environment> {
+    Set((value?.array ?? []).compactMap { $0.string.flatMap(AppID.Environment.init(rawValue:)) })
+  }
+
+  private static func json(_ environments: Set<AppID.Environment>) -> JSONValue {
+    .array(environments.map(\.rawValue).sorted().map { .string($0) })
+  }
+}
+
+extension TokenRegistration.Kind {
+  /// `device`, `update` or `push-to-start`, as callers write it.
+  package var name: String {
+    switch self {
+    case .device: "device"
+    case .update: "update"
+    case .pushToStart: "push-to-start"
+    }
+  }
+}

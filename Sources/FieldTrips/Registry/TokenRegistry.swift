@@ -1,0 +1,134 @@
+package import Clocks
+import JSON
+
+/// What APNs said to a push, as far as it concerns the token.
+package enum TokenAnswer: Hashable, Sendable {
+  case accepted
+  /// 410: dead since then, by APNs' clock; nil when the answer did not say.
+  case dead(since: UnixTime?)
+  /// `BadDeviceToken` or one of another topic: this environment does not know it.
+  case unknown
+}
+
+/// What becomes of a token by an answer.
+package enum TokenVerdict: Hashable, Sendable {
+  case kept
+  /// To be tried there, once; the registry has it there from now on.
+  case moved(to: AppID.Environment)
+  /// Struck off: never to be sent to again.
+  case retired
+  /// Kept, and not sent to: this looks like a wrong key or environment, not like a dead phone.
+  case quarantined
+  /// It was struck off or superseded meanwhile.
+  case gone
+}
+
+/// The tokens of one person, or of one person's cards on a trip.
+///
+/// A value: registrations and APNs' answers go in. A new token is added and never replaces another,
+/// but for a card's, which supersedes the earlier one of the same card.
+package struct TokenRegistry: Hashable, Sendable {
+  /// In the order in which they came.
+  package private(set) var tokens: [RegisteredToken] = []
+
+  /// More than a person's devices can have at a time. Beyond it, the one not heard of for longest
+  /// goes: apps that rotate tokens leave dead ones behind.
+  package static let limit = 24
+
+  package init() {}
+
+  /// Notes that an app has this token. Naming it again renews it.
+  ///
+  /// - Parameter environment: as the app said. Where APNs has accepted the token only in the other
+  ///   one, that stays.
+  package mutating func register(
+    _ kind: RegisteredToken.Kind, _ token: PushToken, in environment: AppID.Environment,
+    osVersion: OSVersion?, at now: UnixTime
+  ) {
+    let now = UnixTime(milliseconds: now.milliseconds)
+    if let index = tokens.firstIndex(where: { $0.kind == kind && $0.token == token }) {
+      var known = tokens[index]
+      known.lastSeen = max(known.lastSeen, now)
+      known.osVersion = osVersion ?? known.osVersion
+      if known.acceptedIn.isEmpty || known.acceptedIn.contains(environment) {
+        known.environment = environment
+      }
+      known.refusedIn = []
+      known.quarantinedAt = nil
+      tokens[index] = known
+      return
+    }
+    if case .update = kind { tokens.removeAll { $0.kind == kind } }
+    tokens.append(RegisteredToken(kind, token, environment, osVersion: osVersion, at: now))
+    guard tokens.count > Self.limit,
+      let oldest = tokens.indices.min(by: { tokens[$0].lastSeen < tokens[$1].lastSeen })
+    else { return }
+    tokens.remove(at: oldest)
+  }
+
+  /// Takes in what APNs said to a push.
+  ///
+  /// - Parameters:
+  ///   - environment: where it was sent.
+  ///   - served: environments that pushes can be sent to.
+  ///   - isStorm: many tokens fail just now, so the fault is elsewhere.
+  package mutating func answered(
+    _ answer: TokenAnswer, to token: PushToken, in environment: AppID.Environment,
+    served: Set<AppID.Environment>, isStorm: Bool, at now: UnixTime
+  ) -> TokenVerdict {
+    guard let index = tokens.firstIndex(where: { $0.token == token }) else { return .gone }
+    switch answer {
+    case .accepted:
+      tokens[index].acceptedIn.insert(environment)
+      tokens[index].refusedIn.remove(environment)
+      return .kept
+    case .dead(let since):
+      // The app named it after APNs had given it up: it is alive again.
+      if let since, since < tokens[index].lastSeen { return .kept }
+      tokens.remove(at: index)
+      return .retired
+    case .unknown:
+      return refused(index, in: environment, served: served, isStorm: isStorm, at: now)
+    }
+  }
+
+  private mutating func refused(
+    _ index: Int, in environment: AppID.Environment, served: Set<AppID.Environment>,
+    isStorm: Bool, at now: UnixTime
+  ) -> TokenVerdict {
+    tokens[index].refusedIn.insert(environment)
+    let known = tokens[index]
+    if !known.acceptedIn.contains(environment) {
+      let untried = served.subtracting(known.refusedIn)
+      if let other = untried.first {
+        tokens[index].environment = other
+        return .moved(to: other)
+      }
+      if !isStorm && known.acceptedIn.isEmpty {
+        tokens.remove(at: index)
+        return .retired
+      }
+    }
+    tokens[index].quarantinedAt = UnixTime(milliseconds: now.milliseconds)
+    return .quarantined
+  }
+
+  /// Those of a kind that pushes may go to, the one heard of last first.
+  package func usable(_ isWanted: (RegisteredToken.Kind) -> Bool) -> [RegisteredToken] {
+    tokens.filter { $0.isUsable && isWanted($0.kind) }.sorted { $0.lastSeen > $1.lastSeen }
+  }
+
+  package var cards: [RegisteredToken] { usable { if case .update = $0 { true } else { false } } }
+  package var starts: [RegisteredToken] { usable { $0 == .pushToStart } }
+
+  package subscript(token: PushToken) -> RegisteredToken? { tokens.first { $0.token == token } }
+}
+
+extension TokenRegistry {
+  /// Reads what ``json`` wrote. A token that cannot be read is left out: the app names it again.
+  init(_ value: JSONValue?) {
+    tokens = (value?.array ?? []).compactMap(RegisteredToken.init)
+  }
+
+  var json: JSONValue { .array(tokens.map(\.json)) }
+}

@@ -1,0 +1,120 @@
+package import Clocks
+import JSON
+
+/// What is kept of a member of a trip: the system, the tokens of its cards, and how far its card is.
+package struct TripMember: Hashable, Sendable {
+  package private(set) var osVersion: OSVersion?
+  package private(set) var allowsFrequentUpdates: Bool?
+  /// Update tokens, one a card; a person with several devices has several.
+  package private(set) var tokens = TokenRegistry()
+  /// The member's card, as far as remote starts are concerned.
+  package var card = MemberCard()
+  /// The person has a push-to-start token: kept here as well, so that the trip can count by reach.
+  package var hasStartToken = false
+
+  package init() {}
+
+  /// Takes what a join brings; what it does not mention stays.
+  package mutating func join(
+    _ join: JoinRequest, environment: AppID.Environment, isLive: Bool, at now: UnixTime
+  ) {
+    osVersion = join.osVersion ?? osVersion
+    allowsFrequentUpdates = join.allowsFrequentUpdates ?? allowsFrequentUpdates
+    if join.pushToStartToken != nil { hasStartToken = true }
+    // The app has all that its card needs from the reply, so it starts one by itself.
+    if isLive { card.startedInApp(at: UnixTime(milliseconds: now.milliseconds)) }
+    if let token = join.updateToken, let activityID = join.activityID {
+      register(
+        token, of: activityID, environment: join.environment ?? environment,
+        osVersion: join.osVersion, at: now)
+    }
+  }
+
+  /// Notes the token of one of the member's cards.
+  package mutating func register(
+    _ token: PushToken, of activityID: String, environment: AppID.Environment,
+    osVersion: OSVersion?, at now: UnixTime
+  ) {
+    let now = UnixTime(milliseconds: now.milliseconds)
+    tokens.register(
+      .update(activityID: activityID), token, in: environment,
+      osVersion: osVersion ?? self.osVersion, at: now)
+    self.osVersion = osVersion ?? self.osVersion
+    card.confirmed(at: now)
+  }
+
+  /// Takes in what APNs said to an update; when the last card is dead, there is none.
+  package mutating func answered(
+    _ answer: TokenAnswer, to token: PushToken, in environment: AppID.Environment,
+    served: Set<AppID.Environment>, isStorm: Bool, at now: UnixTime
+  ) -> TokenVerdict {
+    let verdict = tokens.answered(
+      answer, to: token, in: environment, served: served, isStorm: isStorm, at: now)
+    if verdict == .retired, tokens.tokens.isEmpty { card.ended() }
+    return verdict
+  }
+
+  package func reach(channelIsOpen: Bool) -> Reach { device.reach(channelIsOpen: channelIsOpen) }
+
+  package var device: DeviceReach {
+    DeviceReach(
+      osVersion: osVersion, hasUpdateToken: !tokens.cards.isEmpty,
+      hasPushToStartToken: hasStartToken, hasDismissed: card.state == .dismissed)
+  }
+}
+
+extension TripMember {
+  /// Reads what ``written()`` wrote; nil for anything else.
+  package init?(stored bytes: [UInt8]) {
+    guard let value = try? JSONValue.parse(bytes), value.object != nil else { return nil }
+    osVersion = value["osVersion"]?.string.flatMap { try? OSVersion($0) }
+    allowsFrequentUpdates = value["frequentUpdates"]?.bool
+    tokens = TokenRegistry(value["tokens"])
+    card = value["card"].map { MemberCard($0) } ?? MemberCard()
+    hasStartToken = value["startToken"]?.bool ?? false
+  }
+
+  package func written() -> [UInt8] {
+    var object: JSONObject = [:]
+    if let osVersion { object["osVersion"] = .string("\(osVersion)") }
+    if let allowsFrequentUpdates { object["frequentUpdates"] = .bool(allowsFrequentUpdates) }
+    if !tokens.tokens.isEmpty { object["tokens"] = tokens.json }
+    if card != MemberCard() { object["card"] = card.json }
+    if hasStartToken { object["startToken"] = .bool(true) }
+    return JSONValue.object(object).serialized()
+  }
+}
+
+extension MemberCard {
+  /// Reads what ``json`` wrote; of anything else, a card that was never started.
+  init(_ value: JSONValue) {
+    let time = value["at"]?.int64.map(UnixTime.init(milliseconds:))
+    let state: State =
+      switch (value["state"]?.string, time) {
+      case ("asked", let time?): .asked(at: time)
+      case ("running", let time?): .running(since: time)
+      case ("dismissed", _): .dismissed
+      default: .none
+      }
+    self.init(
+      state: state, unconfirmed: Int(clamping: value["unconfirmed"]?.int64 ?? 0),
+      lastStart: value["lastStart"]?.int64.map(UnixTime.init(milliseconds:)))
+  }
+
+  var json: JSONValue {
+    var object: JSONObject = [:]
+    switch state {
+    case .none: object["state"] = .string("none")
+    case .asked(let at):
+      object["state"] = .string("asked")
+      object["at"] = .number(JSONNumber(at.milliseconds))
+    case .running(let since):
+      object["state"] = .string("running")
+      object["at"] = .number(JSONNumber(since.milliseconds))
+    case .dismissed: object["state"] = .string("dismissed")
+    }
+    if unconfirmed > 0 { object["unconfirmed"] = .number(JSONNumber(Int64(unconfirmed))) }
+    if let lastStart { object["lastStart"] = .number(JSONNumber(lastStart.milliseconds)) }
+    return .object(object)
+  }
+}

@@ -1,0 +1,174 @@
+internal import Clocks
+internal import Crypto
+internal import FieldTrips
+internal import HTTP
+internal import JSON
+internal import TripStore
+
+/// `POST /v1/devices` and `POST /v1/activity-tokens`: tokens of devices, of remote starts, and of
+/// cards. Each call adds or renews; none removes another device's token.
+struct TokenAPI: Sendable {
+  let api: TripAPI
+
+  /// A device's token, for alerts.
+  func registerDevice(_ request: HTTPRequest) async -> HTTPResponse {
+    await api.answering {
+      let wanted = try TokenRegistration.readDevice(try api.parse(request.body))
+      return try await registerPerson(wanted)
+    }
+  }
+
+  /// A card's token, or one by which cards can be started.
+  func registerActivityToken(_ request: HTTPRequest) async -> HTTPResponse {
+    await api.answering {
+      let wanted = try TokenRegistration.readActivityToken(try api.parse(request.body))
+      guard case .update(let activityID) = wanted.kind else {
+        return try await registerPerson(wanted)
+      }
+      return try await registerCard(wanted, activityID: activityID)
+    }
+  }
+
+  private func registerPerson(_ wanted: TokenRegistration) async throws -> HTTPResponse {
+    let environment = try environment(of: wanted)
+    if let trip = wanted.trip { _ = try await api.record(of: trip) }
+    let person = PersonID(wanted)
+    let stored = try await api.store.changePerson(person) {
+      $0.register(
+        wanted.kind, wanted.token, in: environment, osVersion: wanted.osVersion, at: api.clock.wall)
+    }
+    if let member = wanted.member, wanted.kind == .pushToStart {
+      try await api.noteStartToken(of: member, on: stored.trips, hasToken: true)
+    }
+    return reply(stored.tokens[wanted.token], member: wanted.member, trip: nil, reach: nil)
+  }
+
+  private func registerCard(
+    _ wanted: TokenRegistration, activityID: String
+  ) async throws -> HTTPResponse {
+    let environment = try environment(of: wanted)
+    let owner = try await owner(of: wanted, activityID: activityID)
+    let record = try await api.record(of: owner.trip)
+    // First, since a rotated token may come at once and name its card alone.
+    try await api.store.noteActivity(activityID, owner)
+    let isOpen = record.life.channel.openID != nil
+    let outcome = try await api.store.changeMember(
+      owner.member, of: owner.trip, at: api.clock.wall, announce: true
+    ) { present in
+      guard let present, var member = TripMember(stored: present.body) else { return nil }
+      member.register(
+        wanted.token, of: activityID, environment: environment, osVersion: wanted.osVersion,
+        at: api.clock.wall)
+      return MemberRecord(reach: member.reach(channelIsOpen: isOpen), body: member.written())
+    }
+    switch outcome {
+    case .stored(let stored?):
+      await api.news.changed(owner.trip)
+      let tokens = TripMember(stored: stored.body)?.tokens
+      return reply(
+        tokens?[wanted.token], member: owner.member, trip: owner.trip, reach: stored.reach)
+    case .unknownTrip: throw ProblemError(.unknownTrip(owner.trip.text))
+    case .stored(nil), .unchanged, .ended, .full:
+      throw Refusal(
+        Problem(
+          .unknownMember, at: "/member",
+          "\(owner.member) is no member of the trip \(owner.trip): join first."))
+    }
+  }
+
+  /// Whose card it is: as the request says, or as it was registered before.
+  private func owner(
+    of wanted: TokenRegistration, activityID: String
+  ) async throws -> ActivityOwner {
+    if let trip = wanted.trip, let member = wanted.member {
+      return ActivityOwner(trip: trip, member: member)
+    }
+    guard let known = try await api.store.owner(ofActivity: activityID) else {
+      guard wanted.trip == nil, wanted.member == nil else {
+        let missing = wanted.trip == nil ? "trip" : "member"
+        throw Refusal(
+          Problem(
+            .missingField, at: "/\(missing)",
+            "\"\(missing)\" is required with a card that was not registered before."))
+      }
+      throw Refusal(
+        Problem(
+          .unknownActivity, at: "/activityID",
+          "This card was not registered before: name its \"trip\" and \"member\" once."))
+    }
+    guard wanted.trip == nil || wanted.trip == known.trip else {
+      throw Refusal(
+        Problem(
+          .wrongTrip, at: "/trip", "This card was registered for the trip \(known.trip) before."))
+    }
+    return ActivityOwner(trip: known.trip, member: wanted.member ?? known.member)
+  }
+
+  private func environment(
+    of wanted: TokenRegistration
+  ) throws(Refusal) -> AppID.Environment {
+    try api.served(wanted.environment)
+  }
+
+  /// Never the token itself: what is sent back may end in a log.
+  private func reply(
+    _ token: RegisteredToken?, member: MemberID?, trip: TripID?, reach: Reach?
+  ) -> HTTPResponse {
+    var writer = JSONWriter(reservingCapacity: 256)
+    writer.object {
+      if let member { $0.member("member", member.text) }
+      if let trip { $0.member("trip", trip.text) }
+      if let reach { $0.member("reach", reach.rawValue) }
+      guard let token else { return }
+      $0.member("kind", token.kind.name)
+      if case .update(let activityID) = token.kind { $0.member("activityID", activityID) }
+      $0.member("environment", token.environment.rawValue)
+      if let osVersion = token.osVersion { $0.member("osVersion", "\(osVersion)") }
+      $0.member("firstSeen", DateText.format(token.firstSeen))
+      $0.member("lastSeen", DateText.format(token.lastSeen))
+    }
+    return .json(200, writer.finish())
+  }
+}
+
+extension TripAPI {
+  /// The environment that a caller named, or else the service's own.
+  func served(_ environment: AppID.Environment?) throws(Refusal) -> AppID.Environment {
+    let served = settings.apps.map(\.environment)
+    guard let environment else { return served[0] }
+    guard served.contains(environment) else {
+      throw Refusal(
+        Problem(
+          .badValue, at: "/environment",
+          "This service sends to \(served[0].rawValue) only, not to \(environment.rawValue)."))
+    }
+    return environment
+  }
+
+  /// Lets a member's trips know whether cards can be started there from here.
+  func noteStartToken(
+    of member: MemberID, on trips: [TripID], hasToken: Bool
+  ) async throws(StoreError) {
+    for (trip, life) in zip(trips, await store.lives(of: trips)) {
+      guard let life = try life.get() else { continue }
+      let isOpen = life.channel.openID != nil
+      _ = try await store.changeMember(member, of: trip, at: clock.wall, announce: false) {
+        guard let present = $0, var known = TripMember(stored: present.body),
+          known.hasStartToken != hasToken
+        else { return $0 }
+        known.hasStartToken = hasToken
+        return MemberRecord(reach: known.reach(channelIsOpen: isOpen), body: known.written())
+      }
+    }
+  }
+}
+
+extension PersonID {
+  init(_ wanted: TokenRegistration) {
+    if let member = wanted.member {
+      self = .member(member)
+    } else {
+      self = .device(digest: SHA256Text.of(Array(wanted.token.hex.utf8)))
+    }
+  }
+}

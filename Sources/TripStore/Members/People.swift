@@ -1,0 +1,75 @@
+package import FieldTrips
+internal import Redis
+
+/// Who a registration is of: a member by name or, where the caller named none, the device itself.
+package enum PersonID: Hashable, Sendable {
+  case member(MemberID)
+  /// By a digest of its token, so that the token itself is no name.
+  case device(digest: String)
+
+  var field: String {
+    switch self {
+    case .member(let member): "m:" + member.text
+    case .device(let digest): "d:" + digest
+    }
+  }
+}
+
+extension TripStore {
+  /// Changes what is kept of a person, by what is in the store at that moment: several devices may
+  /// register at once, and none of them may be lost.
+  ///
+  /// - Parameter change: may be called again, with what another change left.
+  /// - Returns: the person as stored now.
+  @discardableResult
+  package func changePerson(
+    _ person: PersonID, _ change: (inout Person) -> Void
+  ) async throws(StoreError) -> Person {
+    let keys = keys(Partition(ofName: person.field, count: partitionCount))
+    var present = try await call(RedisCommand("HGET", keys.people, person.field))
+    for _ in 0..<16 {
+      let before = try reading { () throws(RedisError) in
+        present.isNull ? [] : try present.bytesValue()
+      }
+      var changed = Person(stored: before)
+      change(&changed)
+      let after = changed.written()
+      guard after != before else { return changed }
+      let reply = try await call(
+        RedisCommand(
+          Self.putPersonScript, keys: [keys.people], arguments: person.field, before, after))
+      let (code, rest) = try reading { () throws(RedisError) in try reply.codedAnswer() }
+      if code == 1 { return changed }
+      present = rest.value(0)
+    }
+    throw .unreachable("A person's devices were changed by others again and again meanwhile.")
+  }
+
+  /// What is kept of people; of one who never registered, nothing.
+  package func people(_ ids: [PersonID]) async -> [Result<Person, StoreError>] {
+    var batch = RedisBatch()
+    for id in ids {
+      let keys = keys(Partition(ofName: id.field, count: partitionCount))
+      batch.append("HGET", keys.people, id.field, isRepeatable: true)
+    }
+    return await callAll(batch) { (_, reply) throws(RedisError) in
+      Person(stored: reply.isNull ? [] : try reply.bytesValue())
+    }
+  }
+
+  static let putPersonScript = RedisScript(
+    name: "putPerson",
+    source: #"""
+      #!lua
+      -- Stores what is kept of a person, if the record in the store is the one that was read.
+      -- KEYS 1 people
+      -- ARGV 1 person, 2 record as it was read or '', 3 new record
+      -- Answers {1}, or {0, record}: it is another one
+      local current = redis.call('HGET', KEYS[1], ARGV[1]) or ''
+      if current == ARGV[3] then return { 1 } end
+      if current ~= ARGV[2] then return { 0, current } end
+      redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+      return { 1 }
+      """#,
+    isSafeToRepeat: true)
+}

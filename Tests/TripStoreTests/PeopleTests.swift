@@ -1,0 +1,46 @@
+import Clocks
+import FieldTrips
+import Redis
+import Testing
+
+@testable import TripStore
+
+@Suite struct `A person in the store` {
+  private let person: PersonID
+
+  init() throws { person = .member(try MemberID("ada {x} lovelace")) }
+
+  @Test func `keeps the tokens of all devices that register at once`() async throws {
+    try await withStore(partitions: 16) { (store, _) async throws in
+      let tokens = try (10..<18).map { try PushToken("abcdef\($0)") }
+      await withTaskGroup(of: Void.self) { group in
+        for token in tokens {
+          group.addTask {
+            do {
+              _ = try await store.changePerson(person) {
+                $0.register(.device, token, in: .production, osVersion: nil, at: start)
+              }
+            } catch {
+              Issue.record("\(error)")
+            }
+          }
+        }
+      }
+      let known = try await store.people([person, .device(digest: "ab")]).map { try $0.get() }
+      #expect(Set(known[0].tokens.tokens.map(\.token)) == Set(tokens))
+      #expect(known[1] == Person())
+    }
+  }
+
+  @Test func `is found by a card, while that may live`() async throws {
+    try await withStore(partitions: 16) { (store, client) async throws in
+      let owner = ActivityOwner(trip: randomTrip(), member: try MemberID("ada {x} lovelace"))
+      #expect(try await store.owner(ofActivity: "card {1}") == nil)
+      try await store.noteActivity("card {1}", owner)
+      #expect(try await store.owner(ofActivity: "card {1}") == owner)
+      let key = try #require(
+        try await client.call(RedisCommand("KEYS", "*activity*")).stringsValue().first)
+      #expect(try await client.call(RedisCommand("TTL", key)).intValue() > 43_200)
+    }
+  }
+}
