@@ -18,7 +18,7 @@ struct ExchangeWaiters {
 
   enum Completion {
     case none
-    case task(UnsafeContinuation<ExchangeOutcome, Never>)
+    case task(UnsafeContinuation<ExchangeReply, Never>)
     /// A request of a source, by its number there.
     case feed(ExchangeFeed, Int)
   }
@@ -27,8 +27,8 @@ struct ExchangeWaiters {
     var phase = Phase.free
     var completion = Completion.none
     var deadline = Moment.distantFuture
-    /// Names the request, so that its task can be cancelled; 0 for one of a source.
-    var ticket: UInt64 = 0
+    /// Names the request, so that its task can be cancelled.
+    var ticket = ExchangeTicket.none
     fileprivate var next: Int32 = -1
     fileprivate var previous: Int32 = -1
   }
@@ -40,7 +40,7 @@ struct ExchangeWaiters {
   private var tail: Int32 = -1
 
   mutating func reserve(
-    _ index: Int, deadline: Moment, ticket: UInt64, _ completion: Completion
+    _ index: Int, deadline: Moment, ticket: ExchangeTicket, _ completion: Completion
   ) {
     slots.reserve(index)
     precondition(slots[index].phase == .free, "a slot has one user")
@@ -51,7 +51,9 @@ struct ExchangeWaiters {
   }
 
   /// The slot of a request that is still waited for. A search, since a cancellation is rare.
-  func index(of ticket: UInt64) -> Int? { slots.indices.first { slots[$0].ticket == ticket } }
+  func index(of ticket: ExchangeTicket) -> Int? {
+    slots.indices.first { slots[$0].ticket == ticket }
+  }
 
   func phase(_ index: Int) -> Phase { slots[index].phase }
 
@@ -60,7 +62,7 @@ struct ExchangeWaiters {
     let completion = slots[index].completion
     slots[index].completion = .none
     slots[index].deadline = .distantFuture
-    slots[index].ticket = 0
+    slots[index].ticket = .none
     return completion
   }
 

@@ -117,6 +117,9 @@ extension HTTP2Client {
     refuseWaiting(failure)
     abandonStreams(failure)
     onEvent(.closed(reason: closeReason))
+    // What they hold need not wait for the last reference to this client.
+    onEvent = { _ in }
+    onOutcome = nil
     for waiter in closeWaiters { waiter.resume() }
     closeWaiters = []
   }
@@ -136,14 +139,14 @@ extension HTTP2Client {
 
 extension HTTP2Client: StreamHandler {
   package nonisolated func streamReceived(_ bytes: RawSpan) {
-    onLoop(loop) { $0.received(bytes) }
+    assumeIsolated { $0.received(bytes) }
   }
 
-  package nonisolated func streamWillFlush() { onLoop(loop) { $0.flushOutput() } }
+  package nonisolated func streamWillFlush() { assumeIsolated { $0.flushOutput() } }
 
-  package nonisolated func streamDrained() { onLoop(loop) { $0.flushOutput() } }
+  package nonisolated func streamDrained() { assumeIsolated { $0.flushOutput() } }
 
   package nonisolated func streamClosed(_ closure: StreamClosure) {
-    onLoop(loop) { $0.ended(closure) }
+    assumeIsolated { $0.ended(closure) }
   }
 }

@@ -5,15 +5,14 @@ import Transport
 extension HTTP2Client {
   // MARK: From request to stream
 
-  func begin(
-    _ ticket: UInt64, _ template: RequestTemplate, _ values: FieldValues, _ body: [UInt8],
-    _ deadline: Moment, _ continuation: UnsafeContinuation<ExchangeOutcome, Never>
-  ) {
-    if let refusal { return continuation.resume(returning: .notSent(refusal)) }
+  /// Sends a request whose values fit, or lets it wait for a stream.
+  package func begin(_ call: ExchangeCall) {
+    let completion = ExchangeWaiters.Completion.task(call.continuation)
+    if let refusal { return resume(completion, .notSent(refusal)) }
     lastUsed = loop.now
-    let index = session.prepare(template, values: values, body: body)
-    waiters.value.reserve(index, deadline: deadline, ticket: ticket, .task(continuation))
-    watchDeadline(deadline)
+    let index = session.prepare(call.template, values: call.values, body: call.body)
+    waiters.value.reserve(index, deadline: call.deadline, ticket: call.ticket, completion)
+    watchDeadline(call.deadline)
     if mayStart { submit(index) } else { waiters.value.enqueue(index) }
   }
 
@@ -62,11 +61,11 @@ extension HTTP2Client {
     feed.open += 1
     let item = feed.source.request(number)
     guard feed.template.accepts(item.values) else {
-      feed.finish(number, .notSent(.unfitValues(feed.template)))
+      resume(.feed(feed, number), .notSent(.unfitValues(feed.template)))
       return true
     }
     let index = session.prepare(feed.template, values: item.values, body: item.body)
-    waiters.value.reserve(index, deadline: feed.deadline, ticket: 0, .feed(feed, number))
+    waiters.value.reserve(index, deadline: feed.deadline, ticket: .none, .feed(feed, number))
     submit(index)
     return true
   }
@@ -106,15 +105,21 @@ extension HTTP2Client {
     resume(completion, outcome)
   }
 
+  /// Tells those who want to know, if they do not know already.
   func resume(_ completion: ExchangeWaiters.Completion, _ outcome: ExchangeOutcome) {
     switch completion {
     case .none: break
-    case .task(let continuation): continuation.resume(returning: outcome)
-    case .feed(let feed, let number): feed.finish(number, outcome)
+    case .task(let continuation):
+      onOutcome?(outcome)
+      continuation.resume(returning: ExchangeReply(outcome, connection: label))
+    case .feed(let feed, let number):
+      onOutcome?(outcome)
+      feed.finish(number, outcome)
     }
   }
 
-  func cancel(_ ticket: UInt64) {
+  /// Resets the stream of a request that is still waited for; nothing otherwise.
+  package func cancel(_ ticket: ExchangeTicket) {
     guard let index = waiters.value.index(of: ticket) else { return }
     let isInFlight = waiters.value.phase(index) == .inFlight
     finish(index, isInFlight ? .unknown(.cancelled) : .notSent(.cancelled))

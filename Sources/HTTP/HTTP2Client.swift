@@ -13,6 +13,8 @@ package import Transport
 package actor HTTP2Client {
   package nonisolated let loop: EventLoop
   package nonisolated let peer: String
+  /// What the owner calls this connection, in replies.
+  package nonisolated let label: Int
   /// The loop's; asked for several times a request, so it is looked up once.
   package nonisolated let unownedExecutor: UnownedSerialExecutor
 
@@ -20,7 +22,6 @@ package actor HTTP2Client {
   let session: HTTP2ClientSession
   let stream: ByteStream
   let waiters = Pinned(ExchangeWaiters())
-  private nonisolated let lastTicket = Atomic<UInt64>(0)
   var feeds: [ExchangeFeed] = []
   /// Why no new request is taken; nil while they are.
   var drainReason: ExchangeFailure?
@@ -42,7 +43,8 @@ package actor HTTP2Client {
   var closeWaiters: [UnsafeContinuation<Void, Never>] = []
   var announcedLimit = 0
   var closeReason = ""
-  let onEvent: @Sendable (HTTP2ClientEvent) -> Void
+  var onEvent: @Sendable (HTTP2ClientEvent) -> Void
+  var onOutcome: (@Sendable (ExchangeOutcome) -> Void)?
 
   struct PendingPing {
     var payload: UInt64
@@ -55,11 +57,14 @@ package actor HTTP2Client {
   /// - Parameters:
   ///   - tls: must offer `h2` by ALPN. Nil speaks HTTP/2 in plain text, by prior knowledge.
   ///   - serverName: the name that the certificate must carry; the endpoint's host when nil.
+  ///   - label: the connection's name in replies.
   ///   - onEvent: called on the loop.
+  ///   - onOutcome: told on the loop what becomes of each request, before whoever asked for it.
   package static func connect(
     to endpoint: Endpoint, tls: TLSClientContext?, serverName: String? = nil,
     configuration: HTTP2ClientConfiguration = HTTP2ClientConfiguration(), on loop: EventLoop,
-    onEvent: @escaping @Sendable (HTTP2ClientEvent) -> Void = { _ in }
+    label: Int = 0, onEvent: @escaping @Sendable (HTTP2ClientEvent) -> Void = { _ in },
+    onOutcome: (@Sendable (ExchangeOutcome) -> Void)? = nil
   ) async throws(HTTP2ConnectError) -> HTTP2Client {
     let stream: ByteStream
     if let proxy = configuration.proxy, case .tcp(let host, let port) = endpoint {
@@ -74,28 +79,21 @@ package actor HTTP2Client {
         throw .stream(error)
       }
     }
-    return try await over(
-      stream, isTLS: tls != nil, configuration: configuration, onEvent: onEvent)
-  }
-
-  /// Speaks HTTP/2 over a stream that is connected.
-  private static func over(
-    _ stream: ByteStream, isTLS: Bool,
-    configuration: HTTP2ClientConfiguration = HTTP2ClientConfiguration(),
-    onEvent: @escaping @Sendable (HTTP2ClientEvent) -> Void
-  ) async throws(HTTP2ConnectError) -> HTTP2Client {
-    let client = HTTP2Client(stream, configuration, onEvent)
-    try await client.begin(isTLS: isTLS)
+    let client = HTTP2Client(stream, configuration, label, onEvent, onOutcome)
+    try await client.begin(isTLS: tls != nil)
     return client
   }
 
   private init(
-    _ stream: ByteStream, _ configuration: HTTP2ClientConfiguration,
-    _ onEvent: @escaping @Sendable (HTTP2ClientEvent) -> Void
+    _ stream: ByteStream, _ configuration: HTTP2ClientConfiguration, _ label: Int,
+    _ onEvent: @escaping @Sendable (HTTP2ClientEvent) -> Void,
+    _ onOutcome: (@Sendable (ExchangeOutcome) -> Void)?
   ) {
     self.stream = stream
     self.configuration = configuration
+    self.label = label
     self.onEvent = onEvent
+    self.onOutcome = onOutcome
     loop = stream.loop
     unownedExecutor = stream.loop.serial.asUnownedSerialExecutor()
     peer = stream.peer
@@ -173,24 +171,23 @@ package actor HTTP2Client {
     _ template: RequestTemplate, values: FieldValues = [], body: [UInt8], deadline: Moment
   ) async -> ExchangeOutcome {
     guard template.accepts(values) else { return .notSent(.unfitValues(template)) }
-    let ticket = lastTicket.wrappingAdd(1, ordering: .relaxed).newValue
+    let ticket = ExchangeTicket.next()
     return await withTaskCancellationHandler {
       await withUnsafeContinuation { continuation in
+        let call = ExchangeCall(
+          ticket: ticket, template: template, values: values, body: body, deadline: deadline,
+          continuation: continuation)
         if loop.isOnLoop {
-          onLoop(loop) { $0.begin(ticket, template, values, body, deadline, continuation) }
+          onLoop(loop, call) { $0.begin($1) }
         } else {
-          loop.execute {
-            self.onLoop(self.loop) {
-              $0.begin(ticket, template, values, body, deadline, continuation)
-            }
-          }
+          loop.execute { self.assumeIsolated { $0.begin(call) } }
         }
         // A cancellation from before has found no request with this ticket.
         if Task.isCancelled { cancelSoon(ticket) }
       }
     } onCancel: {
       cancelSoon(ticket)
-    }
+    }.outcome
   }
 
   /// Sends many alike requests and waits for all of them.
@@ -242,13 +239,13 @@ package actor HTTP2Client {
     }
   }
 
-  private nonisolated func cancelSoon(_ ticket: UInt64) {
-    loop.execute { self.onLoop(self.loop) { $0.cancel(ticket) } }
+  private nonisolated func cancelSoon(_ ticket: ExchangeTicket) {
+    loop.execute { self.assumeIsolated { $0.cancel(ticket) } }
   }
 }
 
 extension ExchangeFailure {
-  static func unfitValues(_ template: RequestTemplate) -> ExchangeFailure {
+  package static func unfitValues(_ template: RequestTemplate) -> ExchangeFailure {
     ExchangeFailure(
       .malformedRequest,
       "The values for \(template.volatileNames) are too few or too many, or may not travel.")

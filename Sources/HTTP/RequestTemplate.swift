@@ -129,9 +129,12 @@ package final class RequestTemplate: @unchecked Sendable {
 final class HeadScratch {
   private var entries: [nghttp2_nv] = []
   private var bytes: [UInt8] = []
-  /// For the volatile values of one head; it only grows.
-  private var text = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: 1_024)
-  private var list = UnsafeMutableBufferPointer<nghttp2_nv>.allocate(capacity: 32)
+  // For one head of a template. They only grow, and nothing else is done while they are written, so
+  // the run-time check for overlapping accesses is left out.
+  @exclusivity(unchecked) private var text = UnsafeMutableBufferPointer<UInt8>.allocate(
+    capacity: 1_024)
+  @exclusivity(unchecked) private var list = UnsafeMutableBufferPointer<nghttp2_nv>.allocate(
+    capacity: 32)
 
   deinit {
     text.deallocate()

@@ -105,7 +105,7 @@ package final class ByteStream: @unchecked Sendable {
     phase = .open
     guard updateWatch() else { return }
     // Plain bytes may have come in the same records as the end of the handshake.
-    if tls != nil { loop.execute { [weak self] in self?.deliverDecrypted() } }
+    if tls != nil { loop.execute { self.deliverDecrypted() } }
   }
 
   /// Takes the stream back from its handler, which hears nothing of it any more, so that another
@@ -151,7 +151,7 @@ package final class ByteStream: @unchecked Sendable {
     guard isReadingPaused else { return }
     isReadingPaused = false
     guard updateWatch() else { return }
-    if tls != nil { loop.execute { [weak self] in self?.deliverDecrypted() } }
+    if tls != nil { loop.execute { self.deliverDecrypted() } }
   }
 
   /// Ends the stream in order, after what was written has left.

@@ -16,6 +16,7 @@ internal import Synchronization
 /// `@unchecked Sendable` is right because the state of a turn is touched on the loop's
 /// thread only, checked by ``preconditionOnLoop()`` in debug builds, and the rest is atomic or
 /// behind the inbox's lock.
+@usableFromInline
 package final class EventLoop: @unchecked Sendable {
   /// Called when a descriptor is ready; `events` are epoll's bits.
   package typealias ReadyHandler = (_ events: UInt32) -> Void
@@ -79,7 +80,9 @@ package final class EventLoop: @unchecked Sendable {
   /// For tasks whose `nonisolated` parts shall run on this loop too.
   package var tasks: LoopTaskExecutor { taskExecutor.unsafelyUnwrapped }
 
-  package var isOnLoop: Bool { thread.load(ordering: .relaxed) == UInt(pthread_self()) }
+  @usableFromInline package var isOnLoop: Bool {
+    thread.load(ordering: .relaxed) == UInt(pthread_self())
+  }
 
   /// Stops the program in debug builds when called on another thread.
   @inline(__always)
@@ -104,6 +107,9 @@ package final class EventLoop: @unchecked Sendable {
     preconditionOnLoop()
     return turnBegan
   }
+
+  /// The same where it is known, and otherwise what the machine's monotonic clock says.
+  package var nowFromAnyThread: Moment { isOnLoop ? turnBegan : MonotonicClock.now() }
 
   /// Runs `body` at `moment` or within about a millisecond after it.
   package func schedule(at moment: Moment, _ body: @escaping () -> Void) -> LoopTimer {

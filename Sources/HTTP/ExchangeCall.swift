@@ -1,0 +1,58 @@
+package import Clocks
+import Synchronization
+
+/// A request on its way to a connection, and who waits for its outcome.
+package struct ExchangeCall: Sendable {
+  let ticket: ExchangeTicket
+  let template: RequestTemplate
+  let values: FieldValues
+  let body: [UInt8]
+  let deadline: Moment
+  let continuation: UnsafeContinuation<ExchangeReply, Never>
+
+  /// - Parameters:
+  ///   - values: known to fit the template.
+  ///   - deadline: on the machine's monotonic clock.
+  ///   - continuation: is resumed exactly once, perhaps at once.
+  package init(
+    ticket: ExchangeTicket, template: RequestTemplate, values: FieldValues, body: [UInt8],
+    deadline: Moment, continuation: UnsafeContinuation<ExchangeReply, Never>
+  ) {
+    self.ticket = ticket
+    self.template = template
+    self.values = values
+    self.body = body
+    self.deadline = deadline
+    self.continuation = continuation
+  }
+
+  /// Answers in a connection's place, when there is none.
+  package func refuse(_ failure: ExchangeFailure) {
+    continuation.resume(returning: ExchangeReply(.notSent(failure)))
+  }
+}
+
+/// An outcome, and the connection that it came over.
+package struct ExchangeReply: Sendable {
+  package var outcome: ExchangeOutcome
+  /// The ``HTTP2Client/label`` of the connection; nil when none took the request.
+  package var connection: Int?
+
+  package init(_ outcome: ExchangeOutcome, connection: Int? = nil) {
+    self.outcome = outcome
+    self.connection = connection
+  }
+}
+
+/// Names a request in this process, so that it can be cancelled from anywhere.
+package struct ExchangeTicket: Sendable, Hashable {
+  private static let last = Atomic<UInt64>(0)
+  private let number: UInt64
+
+  /// Names nothing.
+  static let none = ExchangeTicket(number: 0)
+
+  package static func next() -> ExchangeTicket {
+    ExchangeTicket(number: last.wrappingAdd(1, ordering: .relaxed).newValue)
+  }
+}
