@@ -2,6 +2,7 @@ import APNs
 import CLinux
 import Clocks
 import Glibc
+import JSON
 import Synchronization
 package import Transport
 
@@ -12,9 +13,8 @@ package final class EngineDriver: Sendable {
 
   private let workload: Workload
   private let client: APNsClient
-  private let template: PushTemplate
+  private let push: Push
   private let tokens: [DeviceToken]
-  private let payload = BenchRequest.body
   private let loop: EventLoop
   private let cursor = Atomic<Int>(0)
   private let warmHeap = Atomic<Int>(0)
@@ -41,8 +41,10 @@ package final class EngineDriver: Sendable {
       hosts: APNsHosts(push: server, management: server, trust: .file(trustFile)),
       credentials: .token(ProviderCredentials(key: try BenchRequest.makeKey(), clock: clock)),
       clock: clock, configuration: configuration, loop: loop)
-    template = client.template(
-      try PushOptions(.liveActivity, priority: .immediate, expiration: .attemptOnce))
+    push = try Push(
+      try RawPayload(JSONText(validating: BenchRequest.body), for: .liveActivity),
+      priority: .immediate,
+      expiration: .attemptOnce)
     tokens = BenchTokens.make(halfBad: workload.halfBad).compactMap { DeviceToken($0) }
   }
 
@@ -115,7 +117,7 @@ package final class EngineDriver: Sendable {
   private func sendBatches() async -> Counts {
     var counts = Counts()
     while let items = takeBatch(Self.batch) {
-      for result in await client.push(batch: items, template) { counts.add(result) }
+      for result in await client.push(push, to: items) { counts.add(result) }
     }
     return counts
   }
@@ -144,9 +146,9 @@ package final class EngineDriver: Sendable {
     }
   }
 
-  private func send(_ items: [PushItem]) async -> Counts {
+  private func send(_ items: [DeviceToken]) async -> Counts {
     var counts = Counts()
-    for result in await client.push(batch: items, template) { counts.add(result) }
+    for result in await client.push(push, to: items) { counts.add(result) }
     return counts
   }
 
@@ -159,7 +161,7 @@ package final class EngineDriver: Sendable {
   // MARK: Requests
 
   private func push(_ number: Int) async -> PushResult {
-    await client.push(template, to: tokens[number % tokens.count], payload: payload)
+    await client.push(push, to: tokens[number % tokens.count])
   }
 
   /// - Returns: nil when all were taken.
@@ -171,14 +173,14 @@ package final class EngineDriver: Sendable {
     return number
   }
 
-  private func takeBatch(_ most: Int) -> [PushItem]? {
+  private func takeBatch(_ most: Int) -> [DeviceToken]? {
     let first = cursor.load(ordering: .relaxed)
     let end = min(first + most, workload.requests)
     guard first < end else { return nil }
     cursor.store(end, ordering: .relaxed)
     if first <= workload.requests / 5, end > workload.requests / 5 { note(warmHeap) }
     if end == workload.requests { note(lastHeap) }
-    return (first..<end).map { PushItem(token: tokens[$0 % tokens.count], payload: payload) }
+    return (first..<end).map { tokens[$0 % tokens.count] }
   }
 
   private func note(_ heap: borrowing Atomic<Int>) {

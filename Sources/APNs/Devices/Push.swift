@@ -47,10 +47,10 @@ public struct AddressedPush: Sendable {
   public var push: Push
   /// Where to.
   public var token: DeviceToken
-  /// The push's `apns-id`: a UUID in lower case, or nil to have one made.
+  /// The push's `apns-id`: a UUID in lower case, or nil to have APNs make one.
   public var id: String?
 
-  /// - Parameter id: a UUID in lower case, which comes back in the answer; made when nil.
+  /// - Parameter id: a UUID in lower case, which comes back in the answer; APNs makes one when nil.
   public init(_ push: Push, to token: DeviceToken, id: String? = nil) {
     self.push = push
     self.token = token
@@ -61,20 +61,23 @@ public struct AddressedPush: Sendable {
 extension APNsClient {
   /// Sends one push to one device.
   ///
+  /// It waits for the answer alone where it is called from a task that prefers ``executor``, and
+  /// works as well, at more cost, from any other.
+  ///
   /// - Parameters:
-  ///   - id: a UUID in lower case, which comes back in the answer; made here when nil.
+  ///   - id: a UUID in lower case, which comes back in the answer; APNs makes one when nil.
   ///   - deadline: real time for everything, the wait for a connection included.
-  public func push(
+  public nonisolated func push(
     _ push: Push, to token: DeviceToken, id: String? = nil, deadline: Duration = .seconds(10)
   ) async -> PushResult {
     if let failure = fault(push.options.type, bytes: push.payload.count, id: id) {
       return .notSent(failure)
     }
-    let values = push.options.values(to: token, id: id ?? requestIDs.next())
     return PushResult(
       await exchange.send(
-        over: pushes, template(of: push.options.shape), values: values, body: push.payload,
-        deadline: loop.now + deadline, retries: configuration.pushRetries))
+        over: pushes, shapes.head(of: push.options, hasID: id != nil),
+        values: push.options.values(to: token, id: id), body: push.payload,
+        deadline: loop.nowFromAnyThread + deadline, retries: configuration.pushRetries))
   }
 
   /// Sends one push to many devices, with one wait for all of them.
@@ -82,11 +85,19 @@ extension APNsClient {
   /// - Parameter deadline: real time for the whole batch; what was not sent by then is
   ///   ``PushResult/notSent(_:)``.
   /// - Returns: a result for each token, in their order.
-  public func push(
+  public nonisolated func push(
     _ push: Push, to tokens: [DeviceToken], deadline: Duration = .seconds(30)
   ) async -> [PushResult] {
-    await self.push(
-      template(push.options), to: tokens, payload: push.payload, deadline: deadline)
+    let failure = fault(push.options.type, bytes: push.payload.count, id: nil)
+    let batch = PushBatch(
+      count: tokens.count, clock: exchange.clock, fault: { _ in failure },
+      make: {
+        BatchItem(values: push.options.values(to: tokens[$0], id: nil), body: push.payload)
+      })
+    await exchange.send(
+      batch, over: pushes, shapes.head(of: push.options, hasID: false),
+      deadline: loop.nowFromAnyThread + deadline, retries: configuration.pushRetries)
+    return batch.results
   }
 
   /// Sends many different pushes, with one wait for all of them.
@@ -94,83 +105,30 @@ extension APNsClient {
   /// - Parameter deadline: real time for the whole batch; what was not sent by then is
   ///   ``PushResult/notSent(_:)``.
   /// - Returns: a result for each push, in their order.
-  public func push(
+  public nonisolated func push(
     _ items: [AddressedPush], deadline: Duration = .seconds(30)
   ) async -> [PushResult] {
-    let until = loop.now + deadline
+    let deadline = loop.nowFromAnyThread + deadline
     var results = [PushResult?](repeating: nil, count: items.count)
     var groups: [PushShape: [Int]] = [:]
     for (index, item) in items.enumerated() {
-      let push = item.push
-      if let failure = fault(push.options.type, bytes: push.payload.count, id: item.id) {
-        results[index] = .notSent(failure)
-      } else {
-        groups[push.options.shape, default: []].append(index)
-      }
+      let shape = PushShape(item.push.options, hasID: item.id != nil)
+      groups[shape, default: []].append(index)
     }
     for (shape, indices) in groups {
-      let requests = indices.map { index in
-        let item = items[index]
-        let id = item.id ?? requestIDs.next()
+      let batch = PushBatch(count: indices.count, clock: exchange.clock) {
+        let item = items[indices[$0]]
+        return fault(item.push.options.type, bytes: item.push.payload.count, id: item.id)
+      } make: {
+        let item = items[indices[$0]]
         return BatchItem(
-          values: item.push.options.values(to: item.token, id: id), body: item.push.payload)
+          values: item.push.options.values(to: item.token, id: item.id), body: item.push.payload)
       }
-      let answers = await exchange.sendAll(
-        over: pushes, template(of: shape), requests, deadline: until,
+      await exchange.send(
+        batch, over: pushes, shapes.head(of: shape), deadline: deadline,
         retries: configuration.pushRetries)
-      for (index, answer) in zip(indices, answers) { results[index] = PushResult(answer) }
+      for (index, result) in zip(indices, batch.results) { results[index] = result }
     }
     return results.compactMap { $0 }
-  }
-
-  private func template(of shape: PushShape) -> CachedTemplate {
-    if let known = shapes[shape] { return known }
-    let made = shape.template(app: app.bundleID, authority: pushAuthority)
-    shapes[shape] = made
-    return made
-  }
-}
-
-/// What pushes have in common whose heads differ in values only. There are few of these, whatever
-/// collapse IDs and expirations a caller uses.
-struct PushShape: Hashable, Sendable {
-  let type: PushType
-  let priority: PushPriority
-  /// Of ``PushType/mdm``.
-  let ownTopic: String?
-  let hasExpiration: Bool
-  let hasCollapseID: Bool
-}
-
-extension PushShape {
-  /// The head of such pushes. What differs from one to the next stays out of the table by which
-  /// HTTP/2 abbreviates fields, as Apple asks: it would push out what comes again.
-  func template(app: BundleID, authority: String) -> CachedTemplate {
-    var volatile = ["apns-id"]
-    if hasExpiration { volatile.append("apns-expiration") }
-    if hasCollapseID { volatile.append("apns-collapse-id") }
-    let topic = ownTopic ?? app.text + type.topicSuffix
-    return .ofPushes(
-      authority: authority,
-      fields: [
-        "apns-topic": topic, "apns-push-type": type.rawValue, "apns-priority": priority.text,
-      ],
-      volatile: volatile)
-  }
-}
-
-extension PushOptions {
-  var shape: PushShape {
-    PushShape(
-      type: type, priority: priority, ownTopic: ownTopic, hasExpiration: expiration.text != nil,
-      hasCollapseID: collapseID != nil)
-  }
-
-  /// The values of one push's head, in the order of its shape's template.
-  func values(to token: DeviceToken, id: String) -> FieldValues {
-    var values: FieldValues = [token.path, id]
-    if let text = expiration.text { values.append(text) }
-    if let collapseID { values.append(collapseID) }
-    return values
   }
 }

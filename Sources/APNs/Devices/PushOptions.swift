@@ -123,7 +123,8 @@ public struct PushOptions: Sendable, Hashable {
 /// another device then differs in its path alone. Works with the client that made it.
 package final class PushTemplate: Sendable {
   package let options: PushOptions
-  let cached: CachedTemplate
+  private let plain: CachedTemplate
+  private let withID: CachedTemplate
 
   init(_ options: PushOptions, app: BundleID, authority: String) {
     self.options = options
@@ -133,7 +134,19 @@ package final class PushTemplate: Sendable {
     ]
     if let expiration = options.expiration.text { fields.append("apns-expiration", expiration) }
     if let collapseID = options.collapseID { fields.append("apns-collapse-id", collapseID) }
-    cached = .ofPushes(authority: authority, fields: fields, volatile: ["apns-id"])
+    plain = .ofPushes(authority: authority, fields: fields, volatile: [])
+    withID = .ofPushes(authority: authority, fields: fields, volatile: ["apns-id"])
+  }
+
+  func head(withID hasID: Bool) -> CachedTemplate { hasID ? withID : plain }
+
+  /// The values for ``head(withID:)``.
+  static func values(_ token: DeviceToken, id: String?) -> FieldValues {
+    var values = FieldValues(token.path)
+    if let id { values.append(id) }
+    // Both were looked at: the token when it was made, the ID as part of the push.
+    values.areChecked = true
+    return values
   }
 }
 

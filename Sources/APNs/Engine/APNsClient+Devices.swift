@@ -17,12 +17,15 @@ public enum PushResult: Sendable {
 
   init(_ answer: AuthorizedExchange.Answer) {
     switch answer {
-    case .success(let response):
-      self = .accepted(id: response.fields["apns-id"], uniqueID: response.fields["apns-unique-id"])
+    case .success(let response): self.init(acceptedBy: response)
     case .refused(let refusal): self = .refused(refusal)
     case .notSent(let failure): self = .notSent(failure)
     case .unknown(let failure): self = .unknown(failure)
     }
+  }
+
+  init(acceptedBy response: HTTPResponse) {
+    self = .accepted(id: response.fields["apns-id"], uniqueID: response.fields["apns-unique-id"])
   }
 }
 
@@ -31,7 +34,7 @@ package struct PushItem: Sendable {
   package var token: DeviceToken
   /// Shared, not copied, where many pushes carry the same.
   package var payload: [UInt8]
-  /// A UUID in lower case, or nil to have one made.
+  /// A UUID in lower case, or nil to have APNs make one.
   package var id: String?
 
   package init(token: DeviceToken, payload: [UInt8], id: String? = nil) {
@@ -51,20 +54,20 @@ extension APNsClient {
   ///
   /// - Parameters:
   ///   - payload: as the payload types of this room encode it; its size is checked again.
-  ///   - id: a UUID in lower case, which comes back in the answer; made here when nil.
+  ///   - id: a UUID in lower case, which comes back in the answer; APNs makes one when nil.
   ///   - deadline: real time for everything, the wait for a connection included.
-  package func push(
+  package nonisolated func push(
     _ template: PushTemplate, to token: DeviceToken, payload: [UInt8], id: String? = nil,
     deadline: Duration = .seconds(10)
   ) async -> PushResult {
     if let failure = fault(template.options.type, bytes: payload.count, id: id) {
       return .notSent(failure)
     }
-    let values: FieldValues = [token.path, id ?? requestIDs.next()]
     return PushResult(
       await exchange.send(
-        over: pushes, template.cached, values: values, body: payload,
-        deadline: loop.now + deadline, retries: configuration.pushRetries))
+        over: pushes, template.head(withID: id != nil),
+        values: PushTemplate.values(token, id: id), body: payload,
+        deadline: loop.nowFromAnyThread + deadline, retries: configuration.pushRetries))
   }
 
   /// Sends many pushes that differ in device and payload only, with one wait for all of them.
@@ -73,43 +76,49 @@ extension APNsClient {
   ///   ``PushResult/notSent(_:)``.
   /// - Returns: a result for each item, in the order of the items. One that breaks a rule does not
   ///   keep the others back.
-  package func push(
+  package nonisolated func push(
     batch items: [PushItem], _ template: PushTemplate, deadline: Duration = .seconds(30)
   ) async -> [PushResult] {
+    let deadline = loop.nowFromAnyThread + deadline
     let type = template.options.type
-    func fault(_ index: Int) -> APNsFailure? {
-      self.fault(type, bytes: items[index].payload.count, id: items[index].id)
-    }
-    let broken = items.indices.filter { fault($0) != nil }
-    guard broken.isEmpty else {
-      var good = items
-      for index in broken.reversed() { good.remove(at: index) }
-      var results = await push(batch: good, template, deadline: deadline)
-      for index in broken {
-        if let failure = fault(index) { results.insert(.notSent(failure), at: index) }
+    // Those with an ID have one field more, in another head.
+    var results: [PushResult?] = Array(repeating: nil, count: items.count)
+    for withID in [false, true] {
+      let numbers = items.indices.filter { (items[$0].id != nil) == withID }
+      if numbers.isEmpty { continue }
+      let batch = PushBatch(count: numbers.count, clock: exchange.clock) {
+        fault(type, bytes: items[numbers[$0]].payload.count, id: items[numbers[$0]].id)
+      } make: {
+        let item = items[numbers[$0]]
+        return BatchItem(
+          values: PushTemplate.values(item.token, id: item.id), body: item.payload)
       }
-      return results
+      await exchange.send(
+        batch, over: pushes, template.head(withID: withID), deadline: deadline,
+        retries: configuration.pushRetries)
+      if numbers.count == items.count { return batch.results }
+      for (number, result) in zip(numbers, batch.results) { results[number] = result }
     }
-    let requests = items.map {
-      BatchItem(values: [$0.token.path, $0.id ?? requestIDs.next()], body: $0.payload)
-    }
-    let answers = await exchange.sendAll(
-      over: pushes, template.cached, requests, deadline: loop.now + deadline,
-      retries: configuration.pushRetries)
-    return answers.map { PushResult($0) }
+    return results.compactMap { $0 }
   }
 
   /// Sends one payload to many devices.
-  package func push(
+  package nonisolated func push(
     _ template: PushTemplate, to tokens: [DeviceToken], payload: [UInt8],
     deadline: Duration = .seconds(30)
   ) async -> [PushResult] {
-    await push(
-      batch: tokens.map { PushItem(token: $0, payload: payload) }, template, deadline: deadline)
+    let batch = PushBatch(
+      count: tokens.count, clock: exchange.clock,
+      fault: { _ in self.fault(template.options.type, bytes: payload.count, id: nil) },
+      make: { BatchItem(values: PushTemplate.values(tokens[$0], id: nil), body: payload) })
+    await exchange.send(
+      batch, over: pushes, template.head(withID: false),
+      deadline: loop.nowFromAnyThread + deadline, retries: configuration.pushRetries)
+    return batch.results
   }
 
   /// The rule that a push breaks which only this client and the whole request show.
-  func fault(_ type: PushType, bytes: Int, id: String?) -> APNsFailure? {
+  nonisolated func fault(_ type: PushType, bytes: Int, id: String?) -> APNsFailure? {
     if type.needsToken && !exchange.usesTokens { return .rule(.needsToken(type)) }
     if let id, !RequestIDs.isCanonical(id) { return .rule(.unusableID) }
     let limit = type.payloadLimitBytes

@@ -51,16 +51,15 @@ public actor APNsClient {
     loop.serial.asUnownedSerialExecutor()
   }
 
-  let exchange: AuthorizedExchange
-  let configuration: APNsClientConfiguration
+  nonisolated let exchange: AuthorizedExchange
+  nonisolated let configuration: APNsClientConfiguration
   private let broadcasts: ConnectionPool
   private let management: ConnectionPool
-  let pushes: ConnectionPool
+  nonisolated let pushes: ConnectionPool
   nonisolated let pushAuthority: String
   private let templates: BroadcastTemplates
-  var requestIDs = RequestIDs()
-  /// Heads of single pushes.
-  var shapes: [PushShape: CachedTemplate] = [:]
+  private var requestIDs = RequestIDs()
+  nonisolated let shapes: PushShapes
 
   /// Makes a client; connections are opened when they are needed.
   ///
@@ -102,6 +101,7 @@ public actor APNsClient {
     pushes = ConnectionPool(
       host: hosts.push, tls: tls, configuration: configuration.pushes, loop: loop)
     pushAuthority = hosts.push.authority
+    shapes = PushShapes(app: app.bundleID, authority: hosts.push.authority)
     templates = BroadcastTemplates(app: app.bundleID, authority: hosts.broadcast.authority)
   }
 
@@ -197,7 +197,7 @@ public actor APNsClient {
   public var health: APNsHealth {
     get async {
       APNsHealth(
-        credentials: exchange.health, broadcasts: await broadcasts.status,
+        credentials: await exchange.health, broadcasts: await broadcasts.status,
         management: await management.status, pushes: await pushes.status)
     }
   }

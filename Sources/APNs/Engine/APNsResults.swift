@@ -15,6 +15,14 @@ public enum APNsFailure: Error, Sendable, CustomStringConvertible {
   /// The client's certificate is of no use any more.
   case setup(APNsSetupError)
 
+  init(_ failure: ExchangeFailure) {
+    if let refusal = failure.goAway?.credentialsRefusal {
+      self = .credentialsRefused(refusal)
+    } else {
+      self = .exchange(failure)
+    }
+  }
+
   public var description: String {
     switch self {
     case .exchange(let failure): failure.message

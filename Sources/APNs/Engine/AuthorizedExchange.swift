@@ -31,7 +31,7 @@ final class CachedTemplate: Sendable {
 }
 
 /// Heads of broadcasts: one for each priority, everything else comes with the request.
-final class BroadcastTemplates {
+final class BroadcastTemplates: Sendable {
   /// Names of the values that each request brings, in this order.
   static let volatile = ["apns-channel-id", "apns-expiration", "apns-request-id"]
 
@@ -70,8 +70,9 @@ final class BroadcastTemplates {
 /// token, up to three times for a connection that turned out to be over or spoilt, and after a wait
 /// as the ``RetryPolicy`` says.
 ///
-/// Belongs to one client and runs on its actor.
-final class AuthorizedExchange {
+/// Most requests need none of that: their credentials are known to be good, there is a connection,
+/// and the answer is final. They take a short way, on which nothing is waited for but the answer.
+actor AuthorizedExchange {
   enum Answer: Sendable {
     /// A status of 200 to 299.
     case success(HTTPResponse)
@@ -80,37 +81,87 @@ final class AuthorizedExchange {
     case unknown(APNsFailure)
   }
 
-  private let credentials: APNsCredentials
-  private let clock: ServiceClock
-  private let loop: EventLoop
+  /// What the credentials gave: a token, or none for a certificate.
+  private struct Known {
+    var token: ProviderToken?
+    var until: Moment
+  }
+
+  nonisolated let unownedExecutor: UnownedSerialExecutor
+  nonisolated let clock: ServiceClock
+  private nonisolated let credentials: APNsCredentials
+  private nonisolated let loop: EventLoop
+  private nonisolated let known = Mutex<Known?>(nil)
   private var gate = CredentialGate()
-  /// What the credentials gave last: a token, or none for a certificate.
-  private var known: (token: ProviderToken?, until: Moment)?
+  /// Whether APNs accepted the credentials last, so that the gate need not be asked.
+  private nonisolated let isGateOpen = Atomic<Bool>(false)
   private var random = SystemRandom()
 
   init(credentials: APNsCredentials, clock: ServiceClock, loop: EventLoop) {
     self.credentials = credentials
     self.clock = clock
     self.loop = loop
+    unownedExecutor = loop.serial.asUnownedSerialExecutor()
   }
 
   var health: APNsHealth.Credentials { gate.credentials }
 
-  var usesTokens: Bool { if case .token = credentials { true } else { false } }
+  nonisolated var usesTokens: Bool { if case .token = credentials { true } else { false } }
 
-  func send(
+  // MARK: One request
+
+  /// Sends one request; may be called from any task.
+  nonisolated func send(
     over pool: ConnectionPool, _ template: CachedTemplate, values: FieldValues, body: [UInt8],
     deadline: Moment, retries: RetryPolicy = .never
   ) async -> Answer {
-    if let refusal = gate.refusal(at: loop.now) { return .notSent(.credentialsRefused(refusal)) }
-    var budget = RepeatBudget(retries)
-    while true {
-      let (token, head): (ProviderToken?, RequestTemplate)
-      switch await prepare(template) {
-      case .success(let prepared): (token, head) = prepared
-      case .failure(let failure): return .notSent(failure)
+    var first: (ExchangeReply, ProviderToken?)?
+    if let (token, head) = readyHead(template), head.accepts(values) {
+      let reply = await pool.attempt(head, values: values, body: body, deadline: deadline)
+      switch reply.outcome {
+      case .answered(let response) where (200..<300).contains(response.status):
+        if !isGateOpen.load(ordering: .relaxed) { await openGate() }
+        noteAcceptance(of: token)
+        return .success(response)
+      case .answered(let response):
+        let refusal = APNsRefusal(response, now: clock.wall)
+        if refusal.disposition.isFinal { return .refused(refusal) }
+        first = (reply, token)
+      case .unknown(let failure): return .unknown(.exchange(failure))
+      case .notSent(let failure):
+        // What another connection may take begins anew.
+        if !ConnectionPool.isWorthAnother(failure.kind) { first = (reply, token) }
       }
-      let reply = await pool.send(head, values: values, body: body, deadline: deadline)
+    }
+    return await sendWithCare(
+      over: pool, template, values, body, deadline, RepeatBudget(retries), after: first)
+  }
+
+  /// The long way.
+  ///
+  /// - Parameter first: what became of it on the short way, if that is something to act on.
+  private func sendWithCare(
+    over pool: ConnectionPool, _ template: CachedTemplate, _ values: FieldValues, _ body: [UInt8],
+    _ deadline: Moment, _ budget: RepeatBudget, after first: (ExchangeReply, ProviderToken?)?
+  ) async -> Answer {
+    if first == nil, let refusal = gate.refusal(at: loop.now) {
+      return .notSent(.credentialsRefused(refusal))
+    }
+    var budget = budget
+    var first = first
+    while true {
+      let (reply, token): (ExchangeReply, ProviderToken?)
+      if let given = first.take() {
+        (reply, token) = given
+      } else {
+        let head: RequestTemplate
+        switch await prepare(template) {
+        case .success(let prepared): (token, head) = prepared
+        case .failure(let failure): return .notSent(failure)
+        }
+        guard head.accepts(values) else { return .notSent(.exchange(.unfitValues(head))) }
+        reply = await pool.send(head, values: values, body: body, deadline: deadline)
+      }
       let answer = answer(reply.outcome, token)
       guard case .refused(let refusal) = answer else { return answer }
       guard let reason = await judge(refusal, token, pool, reply.connection),
@@ -120,45 +171,74 @@ final class AuthorizedExchange {
     }
   }
 
-  /// Sends many requests; those that may be repeated travel together again.
-  ///
-  /// - Returns: an answer for each item, in the order of the items.
-  func sendAll(
-    over pool: ConnectionPool, _ template: CachedTemplate, _ items: [BatchItem], deadline: Moment,
+  // MARK: Many requests
+
+  /// Sends a batch; what may be repeated of it travels together again.
+  func send(
+    _ batch: PushBatch, over pool: ConnectionPool, _ template: CachedTemplate, deadline: Moment,
     retries: RetryPolicy = .never
-  ) async -> [Answer] {
+  ) async {
     if let refusal = gate.refusal(at: loop.now) {
-      return items.map { _ in .notSent(.credentialsRefused(refusal)) }
+      return batch.finishRest(.credentialsRefused(refusal))
     }
-    var answers = [Answer?](repeating: nil, count: items.count)
-    var open = Array(items.indices)
     var budget = RepeatBudget(retries)
-    while !open.isEmpty {
+    while batch.left > 0 {
       let (token, head): (ProviderToken?, RequestTemplate)
       switch await prepare(template) {
       case .success(let prepared): (token, head) = prepared
-      case .failure(let failure):
-        for index in open { answers[index] = .notSent(failure) }
-        return answers.compactMap { $0 }
+      case .failure(let failure): return batch.finishRest(failure)
       }
-      let replies = await pool.sendAll(head, items, indices: open, deadline: deadline)
-      var again: [(index: Int, reason: Repetition)] = []
-      for (index, reply) in zip(open, replies) {
-        let answer = answer(reply.outcome, token)
-        answers[index] = answer
-        guard case .refused(let refusal) = answer else { continue }
-        if let reason = await judge(refusal, token, pool, reply.connection) {
-          again.append((index, reason))
+      await pool.send(batch, head, deadline: deadline)
+      if batch.hasAccepted { accepted(token) }
+      if let refusal = batch.credentialsRefusal { _ = refused(refusal) }
+      var again: [(number: Int, reason: Repetition)] = []
+      for doubt in batch.takeDoubts() {
+        if let reason = await judge(doubt.refusal, token, pool, doubt.connection) {
+          again.append((doubt.number, reason))
         }
       }
       guard
         let (wait, allowed) = budget.take(
           Set(again.map(\.reason)), within: deadline - loop.now, using: &random),
         await pause(wait, until: deadline)
-      else { break }
-      open = again.filter { allowed.contains($0.reason) }.map(\.index)
+      else { return }
+      batch.repeatAll(again.filter { allowed.contains($0.reason) }.map(\.number))
     }
-    return answers.compactMap { $0 }
+  }
+
+  // MARK: Credentials
+
+  /// The present token and a head with it, if nothing has to be waited for or thought about.
+  private nonisolated func readyHead(
+    _ template: CachedTemplate
+  ) -> (ProviderToken?, RequestTemplate)? {
+    guard isGateOpen.load(ordering: .relaxed) else { return nil }
+    let now = loop.nowFromAnyThread
+    guard let known = known.withLock({ $0 }), now < known.until,
+      let head = try? template.template(for: known.token)
+    else { return nil }
+    return (known.token, head)
+  }
+
+  private func accepted(_ token: ProviderToken?) {
+    openGate()
+    noteAcceptance(of: token)
+  }
+
+  private func openGate() {
+    gate.accepted()
+    isGateOpen.store(true, ordering: .relaxed)
+  }
+
+  private nonisolated func noteAcceptance(of token: ProviderToken?) {
+    if case .token(let credentials) = credentials, let token { credentials.accepted(token) }
+  }
+
+  /// - Returns: whether this closed the gate.
+  private func refused(_ refusal: APNsRefusal) -> Bool {
+    let wasOpen = gate.refused(refusal, at: loop.now)
+    if case .refused = gate.credentials { isGateOpen.store(false, ordering: .relaxed) }
+    return wasOpen
   }
 
   private func prepare(
@@ -179,16 +259,12 @@ final class AuthorizedExchange {
   private func answer(_ outcome: ExchangeOutcome, _ token: ProviderToken?) -> Answer {
     switch outcome {
     case .notSent(let failure):
-      if let refusal = failure.goAway?.credentialsRefusal {
-        _ = gate.refused(refusal, at: loop.now)
-        return .notSent(.credentialsRefused(refusal))
-      }
-      return .notSent(.exchange(failure))
+      if let refusal = failure.goAway?.credentialsRefusal { _ = refused(refusal) }
+      return .notSent(APNsFailure(failure))
     case .unknown(let failure): return .unknown(.exchange(failure))
     case .answered(let response):
       if (200..<300).contains(response.status) {
-        gate.accepted()
-        if case .token(let credentials) = credentials, let token { credentials.accepted(token) }
+        accepted(token)
         return .success(response)
       }
       return .refused(APNsRefusal(response, now: clock.wall))
@@ -215,7 +291,7 @@ final class AuthorizedExchange {
       // Nothing would be different the second time for a certificate.
       guard case .token(let credentials) = credentials, let token else { return nil }
       credentials.refused(token, refusal)
-      known = nil
+      known.withLock { $0 = nil }
       return .renewed
     case .keepProviderToken:
       // APNs counts tokens by connection too, and was seen to leave such a one unanswered for an
@@ -230,7 +306,7 @@ final class AuthorizedExchange {
       return .reconnect
     case .fixCredentials:
       // The connection is bound to the refused key, so the next probe needs a fresh one.
-      if gate.refused(refusal, at: loop.now) { await pool.retireAll() }
+      if refused(refusal) { await pool.retireAll() }
       return nil
     case .throttled, .retryLater:
       return refusal.mayHaveActed ? nil : .later(asked: refusal.retryAfter)
@@ -243,7 +319,7 @@ final class AuthorizedExchange {
   /// - Returns: nil where a certificate stands for the token.
   private func presentToken() async throws(APNsFailure) -> ProviderToken? {
     let now = loop.now
-    if let known, now < known.until { return known.token }
+    if let known = known.withLock({ $0 }), now < known.until { return known.token }
     let token: ProviderToken?
     switch credentials {
     case .token(let credentials): token = try await Self.token(of: credentials)
@@ -255,7 +331,7 @@ final class AuthorizedExchange {
       }
       token = nil
     }
-    known = (token, now + .seconds(1))
+    known.withLock { $0 = Known(token: token, until: now + .seconds(1)) }
     return token
   }
 

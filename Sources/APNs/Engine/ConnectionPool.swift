@@ -63,13 +63,8 @@ actor ConnectionPool {
   nonisolated let host: APNsHost
   nonisolated var unownedExecutor: UnownedSerialExecutor { loop.serial.asUnownedSerialExecutor() }
 
-  /// An outcome, and the connection that it came over.
-  struct Reply: Sendable {
-    var outcome: ExchangeOutcome
-    var connection: Int?
-  }
-
-  final class Connection {
+  /// `@unchecked Sendable` is right because it is touched on its pool's actor only.
+  final class Connection: @unchecked Sendable {
     let id: Int
     let openedAt: Moment
     var client: HTTP2Client?
@@ -136,33 +131,73 @@ actor ConnectionPool {
 
   // MARK: Requests
 
-  /// Sends a request on a connection of this pool.
+  /// Sends a request on a connection of this pool, as long as it takes to find one that takes it.
   ///
   /// - Parameter deadline: on the machine's monotonic clock; bounds everything.
   func send(
     _ template: RequestTemplate, values: FieldValues, body: [UInt8], deadline: Moment
-  ) async -> Reply {
+  ) async -> ExchangeReply {
     var attempts = 0
     while true {
-      guard let connection = choose(), let client = connection.client else {
+      let reply = await attempt(template, values: values, body: body, deadline: deadline)
+      guard reply.connection != nil else {
         if let failure = await waitForRoom(until: deadline) {
-          return Reply(outcome: .notSent(failure))
+          return ExchangeReply(.notSent(failure))
         }
         continue
       }
-      connection.inFlight += 1
-      let outcome = await client.send(
-        template, values: values, body: body, deadline: deadline)
-      learn(outcome, of: connection)
-      ended(1, on: connection)
-      guard case .notSent(let failure) = outcome, Self.isWorthAnother(failure.kind) else {
-        return Reply(outcome: outcome, connection: connection.id)
+      guard case .notSent(let failure) = reply.outcome, Self.isWorthAnother(failure.kind) else {
+        return reply
       }
       attempts += 1
-      if isClosed || loop.now >= deadline || attempts >= 32 {
-        return Reply(outcome: outcome, connection: connection.id)
-      }
+      if isClosed || loop.now >= deadline || attempts >= 32 { return reply }
       if attempts > 1 { await pause(attempts, until: deadline) }
+    }
+  }
+
+  /// Sends a request if there is a connection that takes it now. Waits once, for the outcome, and
+  /// changes no executor, which is most of what a request would cost beside its bytes.
+  ///
+  /// - Returns: a reply without connection when there is none.
+  nonisolated func attempt(
+    _ template: RequestTemplate, values: FieldValues, body: [UInt8], deadline: Moment
+  ) async -> ExchangeReply {
+    let ticket = ExchangeTicket.next()
+    return await withTaskCancellationHandler {
+      await withUnsafeContinuation { continuation in
+        let call = ExchangeCall(
+          ticket: ticket, template: template, values: values, body: body, deadline: deadline,
+          continuation: continuation)
+        if loop.isOnLoop {
+          onLoop(loop, call) { $0.begin($1) }
+        } else {
+          loop.execute { self.assumeIsolated { $0.begin(call) } }
+        }
+        // A cancellation from before has found no request with this ticket.
+        if Task.isCancelled { cancelSoon(ticket) }
+      }
+    } onCancel: {
+      cancelSoon(ticket)
+    }
+  }
+
+  private func begin(_ call: ExchangeCall) {
+    guard let connection = choose(), let client = connection.client else {
+      return call.refuse(Self.noConnection)
+    }
+    connection.inFlight += 1
+    client.onLoop(loop, call) { $0.begin($1) }
+  }
+
+  private static let noConnection = ExchangeFailure(.draining, "There is no connection.")
+
+  private nonisolated func cancelSoon(_ ticket: ExchangeTicket) {
+    loop.execute { self.assumeIsolated { $0.cancel(ticket) } }
+  }
+
+  private func cancel(_ ticket: ExchangeTicket) {
+    for connection in connections {
+      connection.client?.assumeIsolated { $0.cancel(ticket) }
     }
   }
 
@@ -218,9 +253,10 @@ actor ConnectionPool {
 
   private var usableCount: Int { connections.reduce(0) { $0 + ($1.isUsable ? 1 : 0) } }
 
-  /// So many requests have come back from a connection.
-  func ended(_ count: Int, on connection: Connection) {
-    connection.inFlight -= count
+  /// A request has come back from a connection.
+  private func ended(_ outcome: ExchangeOutcome, on connection: Connection) {
+    learn(outcome, of: connection)
+    connection.inFlight -= 1
     connection.lastUsed = loop.now
     if !connection.isUsable {
       lost(connection)
@@ -231,7 +267,7 @@ actor ConnectionPool {
   }
 
   /// What an outcome says about the connection that it came over.
-  func learn(_ outcome: ExchangeOutcome, of connection: Connection) {
+  private func learn(_ outcome: ExchangeOutcome, of connection: Connection) {
     switch outcome {
     case .answered(let response):
       connection.deadlinesInARow = 0
@@ -303,9 +339,13 @@ actor ConnectionPool {
     do throws(HTTP2ConnectError) {
       let client = try await HTTP2Client.connect(
         to: host.target, tls: tls, serverName: host.name, configuration: http,
-        on: loop,
-        onEvent: { [weak self] event in self?.assumeIsolated { $0.handle(event, of: id) } }
-      )
+        on: loop, label: id,
+        // Both hold this pool until the connection is closed. A weak reference would do for one of
+        // them, and would make every other to this pool slower for good.
+        onEvent: { event in self.assumeIsolated { $0.handle(event, of: id) } },
+        onOutcome: { outcome in
+          self.onLoop(self.loop, (outcome, connection)) { $0.ended($1.0, on: $1.1) }
+        })
       connection.client = client
       connection.limit = await client.streamLimit
       opening = nil

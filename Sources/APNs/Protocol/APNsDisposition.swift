@@ -56,6 +56,17 @@ extension APNsDisposition {
     }
   }
 
+  /// Whether it concerns this one request, which would fare no better a second time. Everything
+  /// else is for whoever looks after credentials, connections and repetitions.
+  var isFinal: Bool {
+    switch self {
+    case .fixRequest, .enableBroadcasts, .dropToken, .channelGone, .channelQuotaReached: true
+    case .newProviderToken, .keepProviderToken, .reconnect, .fixCredentials, .throttled,
+      .retryLater:
+      false
+    }
+  }
+
   private static func of(_ reason: APNsReason) -> APNsDisposition {
     switch reason {
     case .badCollapseID, .badExpirationDate, .badMessageID, .badPath, .badPriority, .badTopic,
