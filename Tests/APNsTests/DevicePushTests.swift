@@ -39,7 +39,7 @@ private func token(_ number: Int) throws -> DeviceToken {
   }
 
   @Test func `of many kinds travel in one batch, each with its own head`() async throws {
-    let server = try await ScriptedAPNs.start { seen, _ in
+    let server = try await ScriptedAPNs.start(raisesLimitTo: nil) { seen, _ in
       seen.request.fields["apns-push-type"] == "background"
         ? ScriptedAPNs.refusal(410, "Unregistered") : .accept
     }
@@ -108,6 +108,20 @@ private func token(_ number: Int) throws -> DeviceToken {
       let paths = await server.requests().map(\.request.path)
       #expect(paths.count == 5_000)
       #expect(Set(paths).count == 5_000)
+    }
+  }
+
+  @Test func `of many kinds do not wait for each other`() async throws {
+    let server = try await ScriptedAPNs.start(raisesLimitTo: nil) { _, _ in .hold }
+    try await withBench(server) { bench in
+      let items = [
+        AddressedPush(try Push(AlertPayload(title: .plain("a"))), to: try token(1)),
+        AddressedPush(try Push(BackgroundPayload()), to: try token(2)),
+      ]
+      async let results = bench.client.push(items)
+      await server.received(2)
+      await server.release()
+      #expect(await results.map(\.isAccepted) == [true, true])
     }
   }
 

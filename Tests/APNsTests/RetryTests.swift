@@ -62,10 +62,10 @@ import Transport
   }
 
   private func push(
-    _ bench: ClientBench, _ number: Int = 0, deadline: Duration = .seconds(10)
+    _ bench: ClientBench, _ number: Int = 0, id: String? = nil, deadline: Duration = .seconds(10)
   ) async throws -> PushResult {
     await bench.client.push(
-      try Push(AlertPayload(title: .plain("a"))), to: try token(number), deadline: deadline)
+      try Push(AlertPayload(title: .plain("a"))), to: try token(number), id: id, deadline: deadline)
   }
 
   @Test(arguments: [
@@ -77,11 +77,11 @@ import Transport
       count <= 3 ? ScriptedAPNs.refusal(status, word) : .accept
     }
     try await withBench(server, configuration: configuration) { bench in
-      let result = try await push(bench)
+      let id = "123e4567-e89b-12d3-a456-42665544000a"
+      let result = try await push(bench, id: id)
       #expect(result.isAccepted)
       let requests = await server.requests()
-      #expect(requests.count == 4)
-      #expect(Set(requests.map { $0.request.fields["apns-id"] }).count == 1)
+      #expect(requests.map { $0.request.fields["apns-id"] } == [id, id, id, id])
       #expect(await server.connectionCount() == 1)
     }
   }

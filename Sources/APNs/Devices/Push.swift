@@ -109,26 +109,21 @@ extension APNsClient {
     _ items: [AddressedPush], deadline: Duration = .seconds(30)
   ) async -> [PushResult] {
     let deadline = loop.nowFromAnyThread + deadline
-    var results = [PushResult?](repeating: nil, count: items.count)
-    var groups: [PushShape: [Int]] = [:]
-    for (index, item) in items.enumerated() {
-      let shape = PushShape(item.push.options, hasID: item.id != nil)
-      groups[shape, default: []].append(index)
+    let groups = Dictionary(grouping: items.indices) { index in
+      PushShape(items[index].push.options, hasID: items[index].id != nil)
     }
-    for (shape, indices) in groups {
-      let batch = PushBatch(count: indices.count, clock: exchange.clock) {
-        let item = items[indices[$0]]
-        return fault(item.push.options.type, bytes: item.push.payload.count, id: item.id)
-      } make: {
-        let item = items[indices[$0]]
-        return BatchItem(
-          values: item.push.options.values(to: item.token, id: item.id), body: item.push.payload)
-      }
-      await exchange.send(
-        batch, over: pushes, shapes.head(of: shape), deadline: deadline,
-        retries: configuration.pushRetries)
-      for (index, result) in zip(indices, batch.results) { results[index] = result }
+    let parts = groups.map { shape, numbers in
+      BatchPart(
+        head: shapes.head(of: shape), numbers: numbers,
+        batch: PushBatch(count: numbers.count, clock: exchange.clock) {
+          let item = items[numbers[$0]]
+          return fault(item.push.options.type, bytes: item.push.payload.count, id: item.id)
+        } make: {
+          let item = items[numbers[$0]]
+          return BatchItem(
+            values: item.push.options.values(to: item.token, id: item.id), body: item.push.payload)
+        })
     }
-    return results.compactMap { $0 }
+    return await send(parts, count: items.count, deadline: deadline)
   }
 }

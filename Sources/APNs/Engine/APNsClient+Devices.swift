@@ -44,6 +44,14 @@ package struct PushItem: Sendable {
   }
 }
 
+/// Those of a batch whose heads are alike.
+struct BatchPart: Sendable {
+  var head: CachedTemplate
+  /// Where they stand in the batch.
+  var numbers: [Int]
+  var batch: PushBatch
+}
+
 extension APNsClient {
   /// Lays out the head of alike pushes. Keep it for a fan-out; making it costs some microseconds.
   package nonisolated func template(_ options: PushOptions) -> PushTemplate {
@@ -82,24 +90,19 @@ extension APNsClient {
     let deadline = loop.nowFromAnyThread + deadline
     let type = template.options.type
     // Those with an ID have one field more, in another head.
-    var results: [PushResult?] = Array(repeating: nil, count: items.count)
-    for withID in [false, true] {
-      let numbers = items.indices.filter { (items[$0].id != nil) == withID }
-      if numbers.isEmpty { continue }
-      let batch = PushBatch(count: numbers.count, clock: exchange.clock) {
-        fault(type, bytes: items[numbers[$0]].payload.count, id: items[numbers[$0]].id)
-      } make: {
-        let item = items[numbers[$0]]
-        return BatchItem(
-          values: PushTemplate.values(item.token, id: item.id), body: item.payload)
-      }
-      await exchange.send(
-        batch, over: pushes, template.head(withID: withID), deadline: deadline,
-        retries: configuration.pushRetries)
-      if numbers.count == items.count { return batch.results }
-      for (number, result) in zip(numbers, batch.results) { results[number] = result }
+    let groups = Dictionary(grouping: items.indices) { items[$0].id != nil }
+    let parts = groups.map { withID, numbers in
+      BatchPart(
+        head: template.head(withID: withID), numbers: numbers,
+        batch: PushBatch(count: numbers.count, clock: exchange.clock) {
+          fault(type, bytes: items[numbers[$0]].payload.count, id: items[numbers[$0]].id)
+        } make: {
+          let item = items[numbers[$0]]
+          return BatchItem(
+            values: PushTemplate.values(item.token, id: item.id), body: item.payload)
+        })
     }
-    return results.compactMap { $0 }
+    return await send(parts, count: items.count, deadline: deadline)
   }
 
   /// Sends one payload to many devices.
@@ -115,6 +118,32 @@ extension APNsClient {
       batch, over: pushes, template.head(withID: false),
       deadline: loop.nowFromAnyThread + deadline, retries: configuration.pushRetries)
     return batch.results
+  }
+
+  /// Sends the parts of one batch, all at the same time.
+  ///
+  /// - Parameter count: of all parts together.
+  /// - Returns: the results by their numbers in the whole.
+  nonisolated func send(_ parts: [BatchPart], count: Int, deadline: Moment) async -> [PushResult] {
+    let retries = configuration.pushRetries
+    if parts.count == 1, let part = parts.first {
+      await exchange.send(
+        part.batch, over: pushes, part.head, deadline: deadline, retries: retries)
+      return part.batch.results
+    }
+    await withTaskGroup(of: Void.self) { group in
+      for part in parts {
+        group.addTask(executorPreference: loop.tasks) {
+          await self.exchange.send(
+            part.batch, over: self.pushes, part.head, deadline: deadline, retries: retries)
+        }
+      }
+    }
+    var results = [PushResult?](repeating: nil, count: count)
+    for part in parts {
+      for (number, result) in zip(part.numbers, part.batch.results) { results[number] = result }
+    }
+    return results.compactMap { $0 }
   }
 
   /// The rule that a push breaks which only this client and the whole request show.

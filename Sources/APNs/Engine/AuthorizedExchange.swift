@@ -92,12 +92,16 @@ actor AuthorizedExchange {
   private nonisolated let credentials: APNsCredentials
   private nonisolated let loop: EventLoop
   private nonisolated let known = Mutex<Known?>(nil)
-  private var gate = CredentialGate()
+  private var gate: CredentialGate
   /// Whether APNs accepted the credentials last, so that the gate need not be asked.
   private nonisolated let isGateOpen = Atomic<Bool>(false)
   private var random = SystemRandom()
 
-  init(credentials: APNsCredentials, clock: ServiceClock, loop: EventLoop) {
+  init(
+    credentials: APNsCredentials, clock: ServiceClock,
+    probeInterval: Duration = CredentialGate.probeInterval, loop: EventLoop
+  ) {
+    gate = CredentialGate(probeInterval: probeInterval)
     self.credentials = credentials
     self.clock = clock
     self.loop = loop
@@ -181,7 +185,21 @@ actor AuthorizedExchange {
     if let refusal = gate.refusal(at: loop.now) {
       return batch.finishRest(.credentialsRefused(refusal))
     }
-    var budget = RepeatBudget(retries)
+    if gate.closedFor != nil {
+      // Let pass to see whether APNs has come round: one push will do to learn that.
+      batch.keepBackAllButOne()
+      await sendAdmitted(batch, over: pool, template, deadline: deadline, RepeatBudget(retries))
+      batch.letGo()
+      if let refusal = gate.closedFor { return batch.finishRest(.credentialsRefused(refusal)) }
+    }
+    await sendAdmitted(batch, over: pool, template, deadline: deadline, RepeatBudget(retries))
+  }
+
+  private func sendAdmitted(
+    _ batch: PushBatch, over pool: ConnectionPool, _ template: CachedTemplate, deadline: Moment,
+    _ budget: RepeatBudget
+  ) async {
+    var budget = budget
     while batch.left > 0 {
       let (token, head): (ProviderToken?, RequestTemplate)
       switch await prepare(template) {

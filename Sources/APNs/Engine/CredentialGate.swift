@@ -15,9 +15,10 @@ package struct CredentialGate: Sendable {
     case closed(APNsRefusal, nextProbe: Moment)
   }
 
+  private let probeInterval: Duration
   private var state = State.untried
 
-  package init() {}
+  package init(probeInterval: Duration = Self.probeInterval) { self.probeInterval = probeInterval }
 
   package var credentials: APNsHealth.Credentials {
     switch state {
@@ -27,11 +28,16 @@ package struct CredentialGate: Sendable {
     }
   }
 
+  /// Why requests are held back, but for the one that ``refusal(at:)`` lets pass; nil when none is.
+  package var closedFor: APNsRefusal? {
+    if case .closed(let refusal, _) = state { refusal } else { nil }
+  }
+
   /// - Returns: why a request must not be sent now; nil lets it pass, perhaps as a probe.
   package mutating func refusal(at now: Moment) -> APNsRefusal? {
     guard case .closed(let refusal, let nextProbe) = state else { return nil }
     if now < nextProbe { return refusal }
-    state = .closed(refusal, nextProbe: now + Self.probeInterval)
+    state = .closed(refusal, nextProbe: now + probeInterval)
     return nil
   }
 
@@ -39,15 +45,20 @@ package struct CredentialGate: Sendable {
 
   /// A request was refused.
   ///
-  /// - Returns: true when this closed the gate. Only reasons that Apple documents do: a 403 of
-  ///   something between us and APNs is no verdict on the key.
+  /// - Returns: true when this closed the gate.
   package mutating func refused(_ refusal: APNsRefusal, at now: Moment) -> Bool {
-    guard refusal.disposition == .fixCredentials, refusal.reason?.documentedStatus != nil else {
-      return false
-    }
+    guard refusal.concernsAll else { return false }
     var wasOpen = true
     if case .closed = state { wasOpen = false }
-    state = .closed(refusal, nextProbe: now + Self.probeInterval)
+    state = .closed(refusal, nextProbe: now + probeInterval)
     return wasOpen
+  }
+}
+
+extension APNsRefusal {
+  /// Whether everything sent with these credentials will be refused. Only reasons that Apple
+  /// documents say so: a 403 of something between us and APNs is no verdict on the key.
+  var concernsAll: Bool {
+    disposition == .fixCredentials && reason?.documentedStatus != nil
   }
 }

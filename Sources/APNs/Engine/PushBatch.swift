@@ -26,6 +26,10 @@ final class PushBatch: @unchecked Sendable {
   private var waiting: [Int]
   /// Turned away by a connection; offering them to the same one at once would be a circle.
   private var turnedAway: [Int] = []
+  /// Not to be sent before it is known what becomes of one.
+  private var keptBack: [Int] = []
+  /// Set by the first refusal of the credentials, after which nothing more is sent.
+  private var stopped: APNsRefusal?
   private(set) var doubts: [Doubt] = []
   private(set) var hasAccepted = false
   /// Why APNs ended a connection, if it was for the credentials.
@@ -59,7 +63,22 @@ final class PushBatch: @unchecked Sendable {
 
   func request(_ number: Int) -> BatchItem { make(number) }
 
-  func giveBack(_ number: Int) { turnedAway.append(number) }
+  /// What a connection turned away is for the next one, if there is to be one.
+  func giveBack(_ number: Int) {
+    turnedAway.append(number)
+    if let stopped { endWaiting(.credentialsRefused(stopped)) }
+  }
+
+  /// Leaves one to be sent.
+  func keepBackAllButOne() {
+    keptBack = Array(waiting.dropLast())
+    waiting = waiting.suffix(1)
+  }
+
+  func letGo() {
+    waiting += keptBack
+    keptBack = []
+  }
 
   /// Lets the next connection have what others turned away.
   func offerAgain() {
@@ -76,6 +95,11 @@ final class PushBatch: @unchecked Sendable {
     case .answered(let response):
       let refusal = APNsRefusal(response, now: clock.wall)
       results[number] = .refused(refusal)
+      // The same key would be refused for all the others, and APNs bans those who go on.
+      if refusal.concernsAll {
+        stopped = refusal
+        endWaiting(.credentialsRefused(refusal))
+      }
       if !refusal.disposition.isFinal {
         doubts.append(Doubt(number: number, refusal: refusal, connection: connection))
       }
@@ -89,6 +113,10 @@ final class PushBatch: @unchecked Sendable {
   /// Ends what is still to be sent.
   func finishRest(_ failure: APNsFailure) {
     if case .credentialsRefused(let refusal) = failure { credentialsRefusal = refusal }
+    endWaiting(failure)
+  }
+
+  private func endWaiting(_ failure: APNsFailure) {
     for number in waiting + turnedAway { results[number] = .notSent(failure) }
     waiting = []
     turnedAway = []
