@@ -21,12 +21,18 @@ package struct Moment: Hashable, Comparable, Sendable {
     left.nanoseconds < right.nanoseconds
   }
 
+  /// The moment so much later; ``distantFuture`` or ``distantPast`` where it lies beyond them.
   package static func + (moment: Moment, span: Duration) -> Moment {
-    Moment(nanoseconds: moment.nanoseconds &+ span.wholeNanoseconds)
+    let (sum, isBeyond) = moment.nanoseconds.addingReportingOverflow(span.wholeNanoseconds)
+    if isBeyond { return span < .zero ? .distantPast : .distantFuture }
+    return Moment(nanoseconds: sum)
   }
 
+  /// The moment so much earlier; ``distantPast`` or ``distantFuture`` where it lies beyond them.
   package static func - (moment: Moment, span: Duration) -> Moment {
-    Moment(nanoseconds: moment.nanoseconds &- span.wholeNanoseconds)
+    let (rest, isBeyond) = moment.nanoseconds.subtractingReportingOverflow(span.wholeNanoseconds)
+    if isBeyond { return span < .zero ? .distantFuture : .distantPast }
+    return Moment(nanoseconds: rest)
   }
 
   package static func - (later: Moment, earlier: Moment) -> Duration {
@@ -37,10 +43,14 @@ package struct Moment: Hashable, Comparable, Sendable {
 }
 
 extension Duration {
-  /// Whole nanoseconds, rounded towards zero.
+  /// Whole nanoseconds, rounded towards zero; the most or the least of its type where there are
+  /// more, at about 292 years.
   package var wholeNanoseconds: Int64 {
     let (seconds, attoseconds) = components
-    return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+    let (whole, isTooLong) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+    let (sum, isBeyond) = whole.addingReportingOverflow(attoseconds / 1_000_000_000)
+    if isTooLong || isBeyond { return seconds < 0 ? .min : .max }
+    return sum
   }
 
   /// This duration as a number of seconds.

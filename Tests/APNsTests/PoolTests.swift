@@ -150,6 +150,22 @@ extension ClientBench {
     }
   }
 
+  @Test func `outlives a batch that is too late as a whole`() async throws {
+    let server = try await ScriptedAPNs.start(raisesLimitTo: nil) { _, count in
+      (2...9).contains(count) ? .silence : .accept
+    }
+    try await withBench(server) { bench in
+      try await bench.expectPushed()
+      let results = await bench.client.push(
+        bench.client.template(try PushOptions(.alert)), to: try tokens(8), payload: payload,
+        deadline: .milliseconds(300))
+      #expect(results.count(where: \.isUnknown) == 8)
+      #expect(await bench.client.health.pushes.replaced == 0)
+      try await bench.expectPushed()
+      #expect(await server.connectionCount() == 1)
+    }
+  }
+
   @Test func `ends the stream of a task that is cancelled`() async throws {
     let server = try await ScriptedAPNs.start(raisesLimitTo: nil) { _, _ in .silence }
     try await withBench(server) { bench in

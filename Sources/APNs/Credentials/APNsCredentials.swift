@@ -45,6 +45,8 @@ public enum APNsSetupError: Error, Sendable, Equatable, CustomStringConvertible 
   case tls(String)
   /// The system gave no thread or no descriptor.
   case system(String)
+  /// A setting of the client has a value with which it cannot work.
+  case setting(String)
   case keyForOtherEnvironment(keyID: AppleID10, APNsApp)
   case keyForOtherTopics(keyID: AppleID10, APNsApp)
   case certificateForOtherEnvironment(name: String, APNsApp)
@@ -55,6 +57,7 @@ public enum APNsSetupError: Error, Sendable, Equatable, CustomStringConvertible 
   public var description: String {
     switch self {
     case .system(let problem): return "The client cannot run: \(problem)."
+    case .setting(let problem): return "The setting \(problem)."
     case .tls(let problem): return "TLS cannot be set up: \(problem)."
     case .keyForOtherEnvironment(let keyID, let app):
       return "The key \(keyID) is not for the environment \(app.environment.rawValue) of \(app): "

@@ -17,6 +17,8 @@ public struct APNsClientConfiguration: Sendable {
   public var managementRetries = RetryPolicy.never
   /// Of pushes to devices.
   public var pushRetries = RetryPolicy.quick
+  /// How often one request goes out to ask whether APNs still refuses the credentials.
+  package var probeInterval = CredentialGate.probeInterval
 
   /// What suits a server with up to some thousand requests a second.
   public init() {
@@ -26,6 +28,15 @@ public struct APNsClientConfiguration: Sendable {
     management.maxConnections = 1
     // The list of 10,000 channels is the largest answer of APNs.
     management.http.limits.bodyBytes = 4 << 20
+  }
+
+  func check() throws(APNsSetupError) {
+    try broadcasts.check("broadcasts")
+    try management.check("management")
+    try pushes.check("pushes")
+    try broadcastRetries.check("broadcastRetries")
+    try managementRetries.check("managementRetries")
+    try pushRetries.check("pushRetries")
   }
 
   mutating func connect(through proxy: HTTPProxy) {
@@ -67,7 +78,8 @@ public actor APNsClient {
   ///   - credentials: of a signing key, shared by all its clients; or a certificate of this app.
   ///   - hosts: nil for Apple's in the app's environment.
   /// - Throws: ``APNsSetupError`` when APNs would refuse everything: the key or certificate is not
-  ///   for this app, the certificate has expired. And when certificates cannot be read.
+  ///   for this app, the certificate has expired. And when certificates cannot be read, or a
+  ///   setting has a value with which nothing works.
   public init(
     app: APNsApp, credentials: APNsCredentials, hosts: APNsHosts? = nil,
     configuration: APNsClientConfiguration = APNsClientConfiguration()
@@ -81,11 +93,13 @@ public actor APNsClient {
   ///   - credentials: of a signing key, shared by all its clients; or a certificate of this app.
   ///   - clock: whose wall time APNs lives in; deadlines are real time.
   /// - Throws: when APNs would refuse everything: the key or certificate is not for this app, the
-  ///   certificate has expired. And when certificates cannot be read.
+  ///   certificate has expired. And when certificates cannot be read, or a setting has a value with
+  ///   which nothing works.
   package init(
     app: APNsApp, hosts: APNsHosts, credentials: APNsCredentials, clock: ServiceClock,
     configuration: APNsClientConfiguration = APNsClientConfiguration(), loop: EventLoop
   ) throws(APNsSetupError) {
+    try configuration.check()
     try credentials.check(for: app, at: clock.wall)
     let tls = try Self.context(hosts.trust, credentials)
     var configuration = configuration
@@ -93,7 +107,9 @@ public actor APNsClient {
     self.configuration = configuration
     self.app = app
     self.loop = loop
-    exchange = AuthorizedExchange(credentials: credentials, clock: clock, loop: loop)
+    exchange = AuthorizedExchange(
+      credentials: credentials, clock: clock, probeInterval: configuration.probeInterval, loop: loop
+    )
     broadcasts = ConnectionPool(
       host: hosts.broadcast, tls: tls, configuration: configuration.broadcasts, loop: loop)
     management = ConnectionPool(
@@ -206,10 +222,14 @@ public actor APNsClient {
   public func warmUp() async { await broadcasts.warmUp() }
 
   /// Ends all connections. Later calls answer ``APNsFailure/exchange(_:)``.
+  ///
+  /// - Parameter grace: how long what is open may still take, on all connections together.
   public func close(grace: Duration = .seconds(5)) async {
-    await broadcasts.close(grace: grace)
-    await management.close(grace: grace)
-    await pushes.close(grace: grace)
+    await withTaskGroup(of: Void.self) { group in
+      for pool in [broadcasts, management, pushes] {
+        group.addTask(executorPreference: loop.tasks) { await pool.close(grace: grace) }
+      }
+    }
   }
 
   // MARK: One request

@@ -1,56 +1,6 @@
 import Clocks
-package import HTTP
+import HTTP
 import Transport
-
-/// What a pool may do.
-public struct ConnectionPoolConfiguration: Sendable {
-  /// How many connections at most, 1 or more. Apple sets no limit and asks to spread load.
-  public var maxConnections = 2
-  /// Connections beyond the first that had nothing to do for so long are closed.
-  public var idleAfter: Duration = .seconds(60)
-  /// A connection is replaced at this age, since very old ones were seen to go bad unnoticed.
-  public var maxAge: Duration = .seconds(12 * 3_600)
-  /// How long a replaced connection may take to answer what it was asked.
-  public var grace: Duration = .seconds(30)
-  /// After so many deadlines in a row without one answer a connection is replaced.
-  public var deadlinesBeforeReplacement = 3
-  /// How many requests may wait while there is no connection, before more are refused.
-  public var maxWaiting = 10_000
-  package var http = HTTP2ClientConfiguration()
-
-  /// What suits most.
-  public init() {}
-}
-
-/// What a pool did so far and what it is doing: for metrics and health.
-public struct ConnectionPoolStatus: Sendable {
-  /// Which server.
-  public var host = ""
-  /// Connections that take requests now.
-  public var open = 0
-  /// Requests without an answer yet.
-  public var inFlight = 0
-  /// Streams that the peer allows on all open connections together.
-  public var streamLimit = 0
-  /// Requests that wait for a connection.
-  public var waiting = 0
-  /// Connections that were made.
-  public var opened = 0
-  /// Attempts to connect that failed.
-  public var failedToOpen = 0
-  /// Connections that APNs ended by GOAWAY.
-  public var goAways = 0
-  /// How many of them gave which reason; `other` for words that Apple has not published, `none`
-  /// for no word at all.
-  public var goAwayReasons: [String: Int] = [:]
-  /// Connections that were retired: for their age, for having nothing to do, or since they no
-  /// longer answered.
-  public var replaced = 0
-  /// Why the last attempt to connect failed; nil since one succeeded.
-  public var connectProblem: String?
-  /// Why the last connection ended that was not closed by us.
-  public var lastEnd: String?
-}
 
 /// The connections to one host, for one team's key.
 ///
@@ -78,6 +28,8 @@ actor ConnectionPool {
     /// Whether its end was counted as a failed attempt; it may be announced before it comes.
     var isCounted = false
     var deadlinesInARow = 0
+    /// The turn in which the last of these passed.
+    var lastDeadline: Moment?
     var lastUsed: Moment
 
     init(id: Int, openedAt: Moment) {
@@ -275,7 +227,10 @@ actor ConnectionPool {
         connection.hasAccepted = true
         backoff.succeeded()
       }
-    case .unknown(let failure) where failure.kind == .deadline: connection.deadlinesInARow += 1
+    case .unknown(let failure) where failure.kind == .deadline:
+      // All of a batch have one deadline, which says no more about the connection than one request.
+      if connection.lastDeadline != loop.now { connection.deadlinesInARow += 1 }
+      connection.lastDeadline = loop.now
     case .unknown, .notSent: break
     }
   }
@@ -473,7 +428,7 @@ actor ConnectionPool {
   // MARK: Upkeep
 
   private func scheduleUpkeep() {
-    let interval = min(.seconds(5), configuration.idleAfter / 2)
+    let interval = max(.milliseconds(10), min(.seconds(5), configuration.idleAfter / 2))
     upkeepTimer = loop.schedule(at: loop.now + interval) {
       self.assumeIsolated { $0.keepUp() }
     }

@@ -9,10 +9,10 @@ import Clocks
 public struct RetryPolicy: Sendable, Hashable {
   /// Repetitions at most, 0 or more.
   public var repetitions: Int
-  /// The first wait; each further one is double. Between half of it and the whole is waited, at
+  /// The first wait, from zero to a day; each further one is double. Between half of it and the whole is waited, at
   /// random, so that many who were refused together do not come back together.
   public var firstWait: Duration
-  /// No wait is longer, but for one that APNs itself asks for.
+  /// No wait is longer, but for one that APNs itself asks for; from zero to a day.
   public var longestWait: Duration
 
   /// A policy of one's own.
@@ -28,6 +28,18 @@ public struct RetryPolicy: Sendable, Hashable {
   /// Three quick tries within some two seconds: for what is of use only while it is fresh.
   public static let quick = RetryPolicy(
     repetitions: 3, firstWait: .milliseconds(300), longestWait: .seconds(5))
+
+  /// - Parameter name: of the property that holds it, for the message.
+  func check(_ name: String) throws(APNsSetupError) {
+    guard repetitions >= 0 else {
+      throw .setting("\(name).repetitions is \(repetitions), and must be 0 or more")
+    }
+    for (setting, wait) in [("firstWait", firstWait), ("longestWait", longestWait)] {
+      guard wait >= .zero, wait <= .seconds(86_400) else {
+        throw .setting("\(name).\(setting) is \(wait), and must be from zero to a day")
+      }
+    }
+  }
 
   /// How long to wait before a repetition.
   ///
