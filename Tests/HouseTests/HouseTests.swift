@@ -130,7 +130,7 @@ import Testing
       "localhost", "127.0.0.1", "[::1]", "developer.apple.com", "api.push.apple.com",
       "api.sandbox.push.apple.com", "api-manage-broadcast.push.apple.com",
       "api-manage-broadcast.sandbox.push.apple.com", "swift.org", "www.swift.org",
-      "www.rfc-editor.org", "www.w3.org", "json-schema.org", "spec.openapis.org",
+      "fieldcast", "www.rfc-editor.org", "www.w3.org", "json-schema.org", "spec.openapis.org",
     ]
     for file in House.files where file != "Tests/HouseTests/HouseTests.swift" {
       for path in paths {

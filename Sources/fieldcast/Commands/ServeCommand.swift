@@ -14,7 +14,8 @@ package enum ServeCommand: Command {
     discussion: """
       Serves REST, listens for notes on Redis, and publishes to APNs. Without a Redis URL it \
       starts a private redis-server in the data folder and ends it again. SIGTERM and SIGINT end \
-      the service in order: nothing that was taken in is lost.
+      the service in order: nothing that was taken in is lost. Under systemd (Type=notify) it says \
+      when it is ready, and that it lives.
       """,
     options: ServiceOptions.all + [json.spec, logLevel.spec],
     examples: [
@@ -47,12 +48,29 @@ package enum ServeCommand: Command {
       if stop.hasFired { return .success }
       throw CommandFailure(.unavailable, failure.description)
     }
+    let manager = ServiceManager()
+    tell(log) { () throws(SystemError) in try manager?.isReady() }
     await withTaskGroup(of: Void.self) { group in
       group.addTask(executorPreference: loop.tasks) { await service.run() }
+      if let manager, let interval = manager.watchdogInterval {
+        // On the loop that does all the work: if it stands still, the manager hears nothing.
+        group.addTask(executorPreference: loop.tasks) {
+          while (try? await loop.sleep(for: interval)) != nil {
+            tell(log) { () throws(SystemError) in try manager.isAlive() }
+          }
+        }
+      }
       await stop.wait()
+      tell(log) { () throws(SystemError) in try manager?.isStopping() }
       await service.drain()
       group.cancelAll()
     }
     return .success
+  }
+
+  private static func tell(_ log: ServiceLog, _ news: () throws(SystemError) -> Void) {
+    do { try news() } catch {
+      log.warning("the service manager cannot be told", ["reason": "\(error)"])
+    }
   }
 }
