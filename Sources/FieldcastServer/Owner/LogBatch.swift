@@ -20,6 +20,8 @@ struct LogBatch {
     var alert: AlertText?
     /// For the timeline.
     var triggers = TriggerNotes()
+    /// Members of whom the log has news: new tokens.
+    var members: [MemberID] = []
     /// The life in the store may be another than ours: it must be read again afterwards.
     var mustReload = false
 
@@ -62,6 +64,9 @@ struct LogBatch {
     switch entry.kind {
     case .created, .life, .member:
       drafts[trip.id, default: Draft(trip)].mustReload = true
+      if entry.kind == .member, let member = try? MemberID(entry.id) {
+        drafts[trip.id]?.members.append(member)
+      }
     case .note, .state, .phase, .end:
       apply(entry, to: trip)
     }

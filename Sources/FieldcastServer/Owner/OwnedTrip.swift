@@ -24,6 +24,8 @@ final class OwnedTrip: @unchecked Sendable {
   var revision: Revision
   private(set) var life: TripLife
   var publisher: ChannelPublisher
+  /// Of its members with update tokens; nil while there are none.
+  var waves: TokenWaves?
   /// Goes along with the next priority-10 broadcast.
   var alert: AlertText?
   /// For the timeline: the triggers that no broadcast at priority 10 has carried.
@@ -63,6 +65,7 @@ final class OwnedTrip: @unchecked Sendable {
     waiting = TriggerNotes(stored: record.waiting)
     revision = record.revision
     life = record.life
+    if record.memberCounts[.updateToken, default: 0] > 0 { waves = TokenWaves() }
     publisher = ChannelPublisher(policy: policy, restoring: record, clock: clock)
   }
 
@@ -75,6 +78,12 @@ final class OwnedTrip: @unchecked Sendable {
     case .ended: true
     case .live, .ending: false
     }
+  }
+
+  /// Whether there is someone to publish to: who listens on the channel or, without one, who has a
+  /// token.
+  var hasAudience: Bool {
+    life.channel.openID != nil || (waves != nil && life.mayPublishUpdate)
   }
 
   /// Takes over what the store holds of the trip's life.

@@ -60,7 +60,7 @@ extension Owner {
         break
       case .refresh: trip.publisher.refresh()
       case .publishEnd(on: nil):
-        // Nobody listens on a channel, so there is nobody to tell.
+        // Nobody listens on a channel, so only who has a token is told.
         trip.tasks += 1
         nursery.start { [self] in await endUnheard(trip) }
       case .publishEnd: endPublishing(trip)
@@ -73,6 +73,10 @@ extension Owner {
   }
 
   private func endUnheard(_ trip: OwnedTrip) async {
+    guard await endByToken(trip) else {
+      trip.tasks -= 1
+      return
+    }
     await advance(
       trip, by: .endAccepted, storing: AnswerRecord(trip: trip.id, accepted: trip.revision))
     trip.tasks -= 1

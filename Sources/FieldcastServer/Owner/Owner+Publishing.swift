@@ -23,8 +23,8 @@ extension Owner {
   /// Asks a trip's publisher what to do now, and does it.
   func step(_ trip: OwnedTrip) {
     cancelTimer(of: trip)
-    // Without a channel there is nothing to broadcast on; its arrival comes back here.
-    guard !isDraining, trip.isHeld, trip.life.channel.openID != nil,
+    // Without an audience there is nothing to send; a channel's arrival comes back here.
+    guard !isDraining, trip.isHeld, trip.hasAudience,
       let lane = lanes[trip.definition.app],
       trip.life.mayPublishUpdate || trip.life.mayPublishEnd
     else { return }
@@ -67,7 +67,7 @@ extension Owner {
   private func begin(_ trip: OwnedTrip, _ lane: AppLane) -> Bool {
     let (wait, backlog) = (wait(of: trip), trip.publisher.backlog)
     trip.queuedSince = nil
-    guard !isDraining, trip.life.channel.openID != nil,
+    guard !isDraining, trip.hasAudience,
       let reservation = trip.publisher.beginSend(at: clock.now, wall: clock.wall)
     else {
       // It became clean meanwhile, or its time is not now.
@@ -151,6 +151,9 @@ extension Owner {
     _ newest: ReservedState, _ sending: Sending, of trip: OwnedTrip, _ lane: AppLane
   ) async -> BroadcastAnswer {
     guard let channel = newest.life.channel.openID else {
+      if trip.waves != nil {
+        return BroadcastAnswer(outcome: .accepted, text: "Sent by token: there is no channel.")
+      }
       return BroadcastAnswer(outcome: .notSent(), text: "The trip has no channel.")
     }
     let state: JSONText
@@ -188,6 +191,7 @@ extension Owner {
       change.ratePerHour = aftermath.ratePerHour
       change.anchor = clock.wall - (now - trip.publisher.bucket.anchor)
     }
+    guard await toldByToken(sending, answer.outcome, of: trip) else { return }
     if aftermath.isEndAccepted {
       change.accepted = sending.state?.revision ?? trip.revision
       return await advance(trip, by: .endAccepted, storing: change)

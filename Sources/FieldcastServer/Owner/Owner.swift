@@ -28,6 +28,10 @@ actor Owner {
     var broadcasts5 = 0
     var throttled = 0
     var failed = 0
+    /// Pushes to cards by their tokens, whatever came of them.
+    var tokenPushes = 0
+    var tokensRetired = 0
+    var tokensQuarantined = 0
   }
 
   nonisolated let loop: EventLoop
@@ -52,6 +56,8 @@ actor Owner {
   var dueTimer: LoopTimer?
   var isDraining = false
   var counts = Counts()
+  /// Whether so many tokens fail that it is not their fault.
+  var storm = TokenStorm()
   private var isRunning = false
   private var drained: UnsafeContinuation<Void, Never>?
 

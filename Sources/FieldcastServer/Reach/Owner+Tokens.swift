@@ -1,0 +1,220 @@
+internal import Clocks
+internal import FieldTrips
+internal import TripStore
+
+/// How a trip's state reaches those of its members who have update tokens.
+///
+/// A state goes to them after each broadcast, with its timestamp and priority, so a token is sent
+/// to as seldom as the channel. The channel waits for none of it; only the record that a state is
+/// published does, so that whoever owns the trip next sends it again if this node dies meanwhile.
+extension Owner {
+  /// Sends a state to all members with tokens, and waits until each was tried.
+  ///
+  /// - Returns: false if it has to be done again, by the next owner.
+  func tell(_ update: CardUpdate, of trip: OwnedTrip) async -> Bool {
+    guard let waves = trip.waves else { return true }
+    waves.add(update)
+    if waves.isRunning { return await waves.wait(for: update.timestampSeconds) }
+    return await runWaves(waves, of: trip)
+  }
+
+  private func runWaves(_ waves: TokenWaves, of trip: OwnedTrip) async -> Bool {
+    waves.isRunning = true
+    var isDone = true
+    while isDone, let update = waves.takePending() {
+      isDone = await wave(update, waves, of: trip)
+      if isDone { waves.finished(update.timestampSeconds) }
+    }
+    if !isDone { waves.givenUp() }
+    waves.isRunning = false
+    payLater(waves, of: trip)
+    return isDone
+  }
+
+  /// One wave over all members; an end is tried again for those who could not be sent it.
+  private func wave(
+    _ update: CardUpdate, _ waves: TokenWaves, of trip: OwnedTrip
+  ) async -> Bool {
+    waves.owed = []
+    var cursor: String?
+    var retry = Retry(longest: .seconds(2))
+    repeat {
+      guard trip.isHeld, !isDraining else { return false }
+      do throws(StoreError) {
+        let page = try await store.singleMembers(of: trip.id, after: cursor)
+        try await round(update, TokenRound.letters(to: page.members), waves, of: trip)
+        cursor = page.next
+      } catch {
+        log.warning(
+          "a trip's tokens cannot be read; trying again",
+          ["trip": "\(trip.id)", "reason": "\(error)"])
+        guard (try? await retry.pause(on: loop)) != nil else { return false }
+        continue
+      }
+    } while cursor != nil
+    guard update.isEnd else { return true }
+    for _ in 0..<4 where !waves.owed.isEmpty && trip.isHeld && !isDraining {
+      guard (try? await retry.pause(on: loop)) != nil else { return false }
+      await payOwed(waves, of: trip)
+    }
+    return !isDraining
+  }
+
+  private func round(
+    _ update: CardUpdate, _ letters: [TokenRound.Letter], _ waves: TokenWaves, of trip: OwnedTrip
+  ) async throws(StoreError) {
+    guard !letters.isEmpty else { return }
+    let round = TokenRound(
+      trip: trip.id, app: trip.definition.app, type: trip.type,
+      channelIsOpen: trip.life.channel.openID != nil, gateways: lanes.mapValues(\.gateway),
+      store: store, clock: clock)
+    var letters = letters
+    // Twice: a token that one environment does not know is tried in the other.
+    for _ in 0..<2 where !letters.isEmpty {
+      let answers = await round.send(update, to: letters)
+      noteStorm(answers)
+      let outcome = try await round.settle(answers, isStorm: storm.isRaging)
+      waves.owed.formUnion(outcome.owed)
+      counts.tokenPushes += answers.count
+      report(outcome, of: trip)
+      letters = outcome.moved
+    }
+  }
+
+  private func noteStorm(_ answers: [TokenRound.Answered]) {
+    let said = answers.compactMap { if case .said(let answer) = $0.answer { answer } else { nil } }
+    let unknown = said.count { $0 == .unknown }
+    storm.note(unknown: unknown, others: said.count - unknown, at: clock.wall)
+  }
+
+  private func report(_ outcome: TokenRound.Outcome, of trip: OwnedTrip) {
+    counts.tokensRetired += outcome.retired
+    counts.tokensQuarantined += outcome.quarantined
+    if outcome.quarantined > 0 {
+      log.error(
+        "APNs does not know tokens that should be good; they are kept and not sent to. "
+          + "Check the key and the environment",
+        ["trip": "\(trip.id)", "tokens": "\(outcome.quarantined)"])
+    }
+    if let defect = outcome.defect {
+      log.error("APNs refuses pushes to cards", ["trip": "\(trip.id)", "reason": defect])
+    }
+  }
+
+  // MARK: Single members
+
+  /// These members have new tokens: they are to have the newest state.
+  func owe(_ members: [MemberID], of trip: OwnedTrip) {
+    let waves = trip.waves ?? TokenWaves()
+    trip.waves = waves
+    waves.owed.formUnion(members)
+    guard !waves.isRunning, !isDraining else { return }
+    trip.tasks += 1
+    nursery.start { [self] in await payOwedAlone(waves, of: trip) }
+  }
+
+  private func payOwedAlone(_ waves: TokenWaves, of trip: OwnedTrip) async {
+    defer {
+      trip.tasks -= 1
+      step(trip)
+      restIfPossible(trip)
+    }
+    guard !waves.isRunning, !waves.owed.isEmpty, !isDraining, trip.isHeld else { return }
+    waves.isRunning = true
+    await payOwed(waves, of: trip)
+    waves.isRunning = false
+    // A state that came meanwhile.
+    if waves.pending != nil {
+      _ = await runWaves(waves, of: trip)
+    } else {
+      payLater(waves, of: trip)
+    }
+  }
+
+  /// Sends the newest state, with a timestamp of its own, to those who are owed it.
+  private func payOwed(_ waves: TokenWaves, of trip: OwnedTrip) async {
+    let members = waves.owed
+    waves.owed = []
+    do throws(StoreError) {
+      let isEnd = trip.life.mayPublishEnd
+      let reserved = try await store.reserve(
+        isEnd ? .end : .update, for: trip.id, timestampSeconds: clock.wall.wholeSeconds,
+        anchor: nil, owner: trip.holding.ownership)
+      guard case .reserved(let state) = reserved else { return }
+      var present: [(id: MemberID, record: MemberRecord)] = []
+      for member in members {
+        if let record = try await store.member(member, of: trip.id) {
+          present.append((member, record))
+        }
+      }
+      let update = CardUpdate(
+        isEnd: isEnd, priority: 10, state: state, alert: nil, sentAt: clock.wall)
+      try await round(update, TokenRound.letters(to: present), waves, of: trip)
+    } catch {
+      waves.owed.formUnion(members)
+      log.warning(
+        "members cannot be sent their state; trying again",
+        ["trip": "\(trip.id)", "reason": "\(error)"])
+    }
+  }
+
+  /// Who could not be sent the state now gets the newest one later, each time after a longer pause.
+  private func payLater(_ waves: TokenWaves, of trip: OwnedTrip) {
+    guard !waves.owed.isEmpty else {
+      waves.failures = 0
+      return
+    }
+    guard waves.timer == nil, !isDraining, trip.isHeld, trip.life.mayPublishUpdate else { return }
+    let pause = Duration.seconds(15 << min(waves.failures, 4))
+    waves.failures += 1
+    waves.timer = loop.schedule(at: loop.now + clock.real(pause)) { [self] in
+      assumeIsolated { owner in
+        waves.timer = nil
+        owner.owe([], of: trip)
+      }
+    }
+  }
+}
+
+// MARK: - What goes along with a broadcast
+
+extension Owner {
+  /// Sends what a broadcast carried to the members with tokens. The channel goes on meanwhile.
+  ///
+  /// - Returns: whether the answer may be stored: false if members are still to be told.
+  func toldByToken(
+    _ sending: Sending, _ outcome: BroadcastOutcome, of trip: OwnedTrip
+  ) async -> Bool {
+    guard let waves = trip.waves, let state = sending.state else { return true }
+    // The channel's troubles are not the tokens': they are sent a new state whatever came of it
+    // there. What is sent again for the channel's sake they have already.
+    guard outcome == .accepted || state.revision > waves.begunRevision else { return true }
+    step(trip)
+    let update = CardUpdate(
+      isEnd: sending.rank == .end, priority: sending.rank.priority, state: state,
+      alert: sending.alert, sentAt: sending.sentAt)
+    return await tell(update, of: trip)
+  }
+
+  /// Sends the end of a trip without a channel to the members with tokens.
+  ///
+  /// - Returns: whether each was tried.
+  func endByToken(_ trip: OwnedTrip) async -> Bool {
+    guard trip.waves != nil else { return true }
+    var retry = Retry()
+    while trip.isHeld, !isDraining {
+      do throws(StoreError) {
+        let reserved = try await store.reserve(
+          .end, for: trip.id, timestampSeconds: clock.wall.wholeSeconds, anchor: nil,
+          owner: trip.holding.ownership)
+        guard case .reserved(let state) = reserved else { return true }
+        let update = CardUpdate(
+          isEnd: true, priority: 10, state: state, alert: nil, sentAt: clock.wall)
+        return await tell(update, of: trip)
+      } catch {
+        guard (try? await retry.pause(on: loop)) != nil else { return false }
+      }
+    }
+    return false
+  }
+}

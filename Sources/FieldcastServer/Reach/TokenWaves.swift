@@ -1,0 +1,61 @@
+internal import FieldTrips
+internal import Transport
+
+/// What is under way for a trip's members who are reached by token. A trip without such members
+/// has none of this.
+///
+/// Like the channel it conflates: while a wave is going out, the newest state replaces what waits.
+///
+/// `@unchecked Sendable` is right because only the owner touches it, on its loop.
+final class TokenWaves: @unchecked Sendable {
+  private struct Waiter {
+    let timestampSeconds: Int64
+    let continuation: UnsafeContinuation<Bool, Never>
+  }
+
+  /// For all members; replaced by a newer one.
+  private(set) var pending: CardUpdate?
+  var isRunning = false
+  /// The newest revision that a wave was begun for.
+  private(set) var begunRevision = Revision.initial
+  /// Who is to get the newest state, though everyone else has it.
+  var owed: Set<MemberID> = []
+  var timer: LoopTimer?
+  /// Times in a row that something was owed after a wave.
+  var failures = 0
+  private var waiters: [Waiter] = []
+
+  /// Notes what is to go out, unless something newer waits.
+  func add(_ update: CardUpdate) {
+    begunRevision = max(begunRevision, update.state.revision)
+    if let pending, pending.timestampSeconds > update.timestampSeconds { return }
+    pending = update
+  }
+
+  func takePending() -> CardUpdate? {
+    defer { pending = nil }
+    return pending
+  }
+
+  /// - Returns: whether everyone was sent this state, or a newer one.
+  func wait(for timestampSeconds: Int64) async -> Bool {
+    await withUnsafeContinuation {
+      waiters.append(Waiter(timestampSeconds: timestampSeconds, continuation: $0))
+    }
+  }
+
+  /// Everyone was sent the state of this time.
+  func finished(_ timestampSeconds: Int64) {
+    let done = waiters.filter { $0.timestampSeconds <= timestampSeconds }
+    waiters.removeAll { $0.timestampSeconds <= timestampSeconds }
+    for waiter in done { waiter.continuation.resume(returning: true) }
+  }
+
+  /// Nothing more is sent from here.
+  func givenUp() {
+    pending = nil
+    let left = waiters
+    waiters = []
+    for waiter in left { waiter.continuation.resume(returning: false) }
+  }
+}
