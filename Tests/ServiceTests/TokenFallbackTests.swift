@@ -76,6 +76,39 @@ import Testing
     }
   }
 
+  @Test func `keep their tokens when APNs suddenly knows none of them`() async throws {
+    try await World.with { world in
+      try await world.withService { caller in
+        let trip = try await caller.createTrip()
+        var phones: [TokenPhone] = []
+        for number in 0..<3 {
+          phones.append(try await .join(trip, as: "m\(number)", caller, world))
+        }
+        try await note("n1", on: trip, caller)
+        for phone in phones { try await phone.waitUntilItShows(1, world) }
+        let tokens = phones.map(\.token)
+        await world.simulator.run { apns, _ in
+          for token in tokens { apns.setState(.wrongEnvironment, ofToken: token) }
+        }
+        try await note("n2", on: trip, caller)
+        try await world.waitUntil("nobody is reached by token") {
+          let read = try await caller.call("GET", "/v1/trips/\(trip.id)")
+          return read.body["members"]?["updateToken"]?.int64 == 0
+        }
+        // Quarantined, not struck off: the next word of the app is enough.
+        await world.simulator.run { apns, _ in
+          for token in tokens { apns.setState(.active, ofToken: token) }
+        }
+        let answer = try await caller.call(
+          "POST", "/v1/activity-tokens",
+          #"{"activityToken":"\#(tokens[0])","activityID":"\#(phones[0].card)"}"#)
+        #expect(answer.body["reach"]?.string == "updateToken", "\(answer.text)")
+        #expect(answer.body["firstSeen"]?.string != answer.body["lastSeen"]?.string)
+        try await phones[0].waitUntilItShows(2, world)
+      }
+    }
+  }
+
   private func note(
     _ id: String, on trip: TestCaller.Trip, _ caller: TestCaller
   ) async throws {

@@ -56,8 +56,8 @@ extension Owner {
       case .unschedule: break
       case .openChannel: openChannel(for: trip)
       case .startMembers:
-        // Members start their cards in the app; nobody has given us a token to start one remotely.
-        break
+        trip.tasks += 1
+        nursery.start { [self] in await startMembers(of: trip) }
       case .refresh: trip.publisher.refresh()
       case .publishEnd(on: nil):
         // Nobody listens on a channel, so only who has a token is told.

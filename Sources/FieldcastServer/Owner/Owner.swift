@@ -32,6 +32,9 @@ actor Owner {
     var tokenPushes = 0
     var tokensRetired = 0
     var tokensQuarantined = 0
+    /// Remote starts that were sent, and those that the devices' budgets did not allow.
+    var starts = 0
+    var startsWithheld = 0
   }
 
   nonisolated let loop: EventLoop

@@ -22,6 +22,8 @@ enum TokenPushAnswer: Sendable, Equatable {
   case said(TokenAnswer)
   /// Not now: send the newest state later.
   case later(retryAfter: Duration?)
+  /// APNs may have it: another update does no harm, another start may make a second card.
+  case unsure
   /// A fault of ours, or of the app's credentials: the token is not what is wrong.
   case defect(String)
 }
@@ -83,11 +85,13 @@ extension AppGateway {
     case .refused(let refusal): return answer(refusal)
     case .notSent(.payload(let error)): return .defect("\(error)")
     case .notSent(.rule(let error)): return .defect("\(error)")
-    case .notSent, .unknown: return .later(retryAfter: nil)
+    case .notSent: return .later(retryAfter: nil)
+    case .unknown: return .unsure
     }
   }
 
   private static func answer(_ refusal: APNsRefusal) -> TokenPushAnswer {
+    if refusal.mayHaveActed { return .unsure }
     switch refusal.disposition {
     case .dropToken:
       return .said(refusal.status == 410 ? .dead(since: refusal.invalidSince) : .unknown)

@@ -72,7 +72,7 @@ extension Owner {
     // Twice: a token that one environment does not know is tried in the other.
     for _ in 0..<2 where !letters.isEmpty {
       let answers = await round.send(update, to: letters)
-      noteStorm(answers)
+      noteStorm(answers.map(\.answer))
       let outcome = try await round.settle(answers, isStorm: storm.isRaging)
       waves.owed.formUnion(outcome.owed)
       counts.tokenPushes += answers.count
@@ -81,8 +81,9 @@ extension Owner {
     }
   }
 
-  private func noteStorm(_ answers: [TokenRound.Answered]) {
-    let said = answers.compactMap { if case .said(let answer) = $0.answer { answer } else { nil } }
+  /// Takes in a batch of answers, before any of them is judged.
+  func noteStorm(_ answers: [TokenPushAnswer]) {
+    let said = answers.compactMap { if case .said(let answer) = $0 { answer } else { nil } }
     let unknown = said.count { $0 == .unknown }
     storm.note(unknown: unknown, others: said.count - unknown, at: clock.wall)
   }

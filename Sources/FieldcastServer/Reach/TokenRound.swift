@@ -63,6 +63,7 @@ struct TokenRound: Sendable {
     for (letter, answer) in answers {
       switch answer {
       case .defect(let reason): outcome.defect = reason
+      case .unsure: outcome.owed.append(letter.member)
       case .later(let retryAfter):
         outcome.owed.append(letter.member)
         outcome.retryAfter = [outcome.retryAfter, retryAfter].compactMap(\.self).max()
