@@ -50,6 +50,14 @@ package enum Endpoint: Sendable, Hashable, CustomStringConvertible {
   case tcp(host: String, port: Int)
   case unix(path: String)
 
+  /// Whether only this machine reaches it, as far as its text tells.
+  package var isLoopback: Bool {
+    switch self {
+    case .tcp(let host, _): host == "localhost" || host == "::1" || host.hasPrefix("127.")
+    case .unix: true
+    }
+  }
+
   package var description: String {
     switch self {
     case .tcp(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"

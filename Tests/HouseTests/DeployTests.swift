@@ -66,7 +66,6 @@ import Transport
       // A certificate and a privileged port are not to be had here.
       .replacing("listen 443 ssl http2;", with: "listen 127.0.0.1:1443;")
       .replacing(/[ ]*ssl_[^\n]*\n/, with: "")
-      .replacing("/etc/nginx/fieldcast.htpasswd", with: folder.path + "/htpasswd")
     let path = try write(
       """
       pid \(folder.path)/nginx.pid;

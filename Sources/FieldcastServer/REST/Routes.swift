@@ -8,6 +8,8 @@ struct Routes: Sendable {
   let channels: ChannelAPI
   let readiness: Readiness
   let metrics: ServiceMetrics
+  /// Who may call; nil lets everybody.
+  let access: AccessList?
 
   /// A whole batch of triggers may come at once; everything else is small.
   static let smallBody = 65_536
@@ -27,56 +29,73 @@ struct Routes: Sendable {
   }
 
   private func addTrips(to router: inout Router) {
-    let api = api
-    router.on("POST", "/v1/trips", bodyLimit: Self.smallBody) {
+    let (api, access) = (api, access)
+    router.on("POST", "/v1/trips", for: [.trips], by: access, bodyLimit: Self.smallBody) {
       .response(await api.createTrip($0.request))
     }
-    router.on("GET", "/v1/trips") {
+    router.on("GET", "/v1/trips", for: [.trips], by: access) {
       .response(await api.listTrips(cursor: $0.query["cursor"], limit: $0.query["limit"]))
     }
-    router.on("GET", "/v1/trips/{trip}") { .response(await api.readTrip($0["trip"])) }
-    router.on("GET", "/v1/trips/{trip}/timeline") {
+    router.on("GET", "/v1/trips/{trip}", for: [.trips], by: access) {
+      .response(await api.readTrip($0["trip"]))
+    }
+    router.on("GET", "/v1/trips/{trip}/timeline", for: [.trips], by: access) {
       .response(await api.readTimeline($0["trip"]))
     }
-    router.on("POST", "/v1/trips/{trip}/members", bodyLimit: Self.smallBody) {
+    router.on(
+      "POST", "/v1/trips/{trip}/members", for: [.trips, .devices], by: access,
+      bodyLimit: Self.smallBody
+    ) {
       .response(await api.join($0.request, trip: $0["trip"]))
     }
-    router.on("DELETE", "/v1/trips/{trip}/members/{member}") {
+    router.on("DELETE", "/v1/trips/{trip}/members/{member}", for: [.trips, .devices], by: access) {
       .response(await api.leave(trip: $0["trip"], member: $0["member"]))
     }
-    router.on("POST", "/v1/trips/{trip}/notes", bodyLimit: Self.smallBody) {
+    router.on(
+      "POST", "/v1/trips/{trip}/notes", for: [.notes], by: access, bodyLimit: Self.smallBody
+    ) {
       .response(await api.postNotes($0.request, trip: $0["trip"]))
     }
-    router.on("PUT", "/v1/trips/{trip}/content-state", bodyLimit: Self.smallBody) {
+    router.on(
+      "PUT", "/v1/trips/{trip}/content-state", for: [.trips], by: access, bodyLimit: Self.smallBody
+    ) {
       .response(await api.putContentState($0.request, trip: $0["trip"]))
     }
-    router.on("POST", "/v1/trips/{trip}/end", bodyLimit: Self.smallBody) {
+    router.on("POST", "/v1/trips/{trip}/end", for: [.trips], by: access, bodyLimit: Self.smallBody)
+    {
       .response(await api.endTrip($0.request, trip: $0["trip"]))
     }
   }
 
   private func addTokens(to router: inout Router) {
-    let tokens = TokenAPI(api: api)
-    router.on("POST", "/v1/devices", bodyLimit: Self.smallBody) {
+    let (tokens, access) = (TokenAPI(api: api), access)
+    router.on("POST", "/v1/devices", for: [.devices], by: access, bodyLimit: Self.smallBody) {
       .response(await tokens.registerDevice($0.request))
     }
-    router.on("POST", "/v1/activity-tokens", bodyLimit: Self.smallBody) {
+    router.on("POST", "/v1/activity-tokens", for: [.devices], by: access, bodyLimit: Self.smallBody)
+    {
       .response(await tokens.registerActivityToken($0.request))
     }
   }
 
   private func addChannels(to router: inout Router) {
-    let channels = channels
-    router.on("GET", "/v1/channels") { _ in .response(await channels.usage()) }
-    router.on("POST", "/v1/channels/reconcile", bodyLimit: Self.smallBody) {
+    let (channels, access) = (channels, access)
+    router.on("GET", "/v1/channels", for: [.admin], by: access) { _ in
+      .response(await channels.usage())
+    }
+    router.on(
+      "POST", "/v1/channels/reconcile", for: [.admin], by: access, bodyLimit: Self.smallBody
+    ) {
       .response(await channels.reconcile($0.request))
     }
   }
 
   private func addHealth(to router: inout Router) {
-    let (readiness, metrics) = (readiness, metrics)
+    let (readiness, metrics, access) = (readiness, metrics, access)
     router.on("GET", "/healthz") { _ in .response(Readiness.alive) }
     router.on("GET", "/readyz") { _ in .response(await readiness.response()) }
-    router.on("GET", "/metrics") { _ in .response(await metrics.response()) }
+    router.on("GET", "/metrics", for: [.admin], by: access) { _ in
+      .response(await metrics.response())
+    }
   }
 }

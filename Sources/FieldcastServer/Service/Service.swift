@@ -69,7 +69,12 @@ package actor Service {
       await server.drain(grace: .seconds(1))
       throw error
     }
-    front.open(parts.router(of: server))
+    if configuration.access == nil, !configuration.listen.isLoopback {
+      log.warning(
+        "REST asks for no token: whoever reaches its address may create and end trips",
+        ["rest": "\(configuration.listen)"])
+    }
+    front.open(parts.router(of: server, for: configuration.access))
     let service = Service(
       parts: parts, server: server, port: await server.port(), grace: configuration.grace,
       log: log, loop: loop)

@@ -14,6 +14,8 @@ package struct ServiceConfiguration: Sendable {
 
   /// Where REST is served.
   package var listen: Endpoint = .tcp(host: "127.0.0.1", port: 8080)
+  /// Who may call REST; nil lets everybody who reaches it.
+  package var access: AccessList?
   package var store: Store
   /// At least one; the first is meant when a request names none.
   package var apps: [AppConfiguration]

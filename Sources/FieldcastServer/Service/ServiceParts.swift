@@ -192,13 +192,16 @@ struct ServiceParts: Sendable {
 
   // MARK: Serving
 
-  /// - Parameter server: what the routes are served by.
-  func router(of server: HTTPServer) -> Router {
+  /// - Parameters:
+  ///   - server: what the routes are served by.
+  ///   - access: who may call; nil lets everybody.
+  func router(of server: HTTPServer, for access: AccessList?) -> Router {
     Routes(
       api: api, channels: ChannelAPI(api: api, reconciler: reconciler),
       readiness: Readiness(store: store, clients: clients),
       metrics: ServiceMetrics(
-        intake: intake, owner: owner, clients: clients, redis: redis, server: server, times: times)
+        intake: intake, owner: owner, clients: clients, redis: redis, server: server, times: times),
+      access: access
     ).router
   }
 

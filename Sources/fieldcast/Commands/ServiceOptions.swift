@@ -54,6 +54,12 @@ enum ServiceOptions {
       http://proxy.example:3128. A user and password before the host, user:password@, belong in \
       the environment rather than on the command line.
       """)
+  static let tokens = Option<String?>.text(
+    "tokens", "FILE", environment: "FIELDCAST_TOKENS",
+    help: """
+      Who may call REST: a line each with name, scopes and the token's hash, as `fieldcast token` \
+      makes them. Without it, whoever reaches the address may.
+      """)
   static let node = Option<String?>.text(
     "node", "NAME", environment: "FIELDCAST_NODE",
     help: "Unique among running nodes, the same after a restart. Without it, the machine's name.")
@@ -100,7 +106,7 @@ enum ServiceOptions {
   static let all: [OptionSpec] = [
     listen.spec, redis.spec, redisTrust.spec, data.spec, bundleID.spec, environment.spec,
     teamID.spec, keyID.spec, keyFile.spec, push.spec, management.spec, trust.spec, proxy.spec,
-    node.spec,
+    tokens.spec, node.spec,
     policy.spec, budget.spec, burst.spec, appRate.spec, channelGrace.spec, lease.spec, grace.spec,
     clock.spec,
   ]
@@ -117,6 +123,9 @@ enum ServiceOptions {
       store: store, apps: [try app(from: arguments)], activityTypes: ActivityType.builtIn,
       node: arguments[node] ?? ProcessInfo.processInfo.hostName)
     configuration.listen = try endpoint(arguments[listen], of: listen.spec)
+    configuration.access = try arguments[tokens].map { path throws(CommandFailure) in
+      try access(from: path)
+    }
     let publishing = try publishing(from: arguments)
     configuration.policy = publishing.policy
     configuration.appRate = publishing.appRate
@@ -125,6 +134,16 @@ enum ServiceOptions {
     configuration.grace = .nanoseconds(Int64(arguments[grace] * 1e9))
     configuration.clock = try clock(from: arguments)
     return configuration
+  }
+
+  private static func access(from path: String) throws(CommandFailure) -> AccessList {
+    guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
+      throw CommandFailure(
+        .noInput, "The list of tokens \(path) cannot be read. fieldcast token makes its lines.")
+    }
+    do throws(AccessListError) { return try AccessList(parsing: text) } catch {
+      throw CommandFailure(.configuration, "The list of tokens \(path) cannot be used: \(error).")
+    }
   }
 
   static func publishing(

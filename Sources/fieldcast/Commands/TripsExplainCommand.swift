@@ -8,6 +8,9 @@ package enum TripsExplainCommand: Command {
   static let service = Option<String>.text(
     "service", "HOST:PORT", default: "127.0.0.1:8080", environment: "FIELDCAST_SERVICE",
     help: "Where the service answers REST.")
+  static let token = Option<String?>.text(
+    "token", "TOKEN", environment: "FIELDCAST_TOKEN",
+    help: "Where the service asks for one, with the scope trips; best in the environment.")
   static let last = Option<Int>.integer(
     "last", in: 1...64, unit: "broadcasts", default: 8, help: "How many broadcasts are shown.")
   static let json = Option<Bool>.flag(
@@ -27,7 +30,7 @@ package enum TripsExplainCommand: Command {
     positionals: [
       CommandHelp.Positional("TRIP", help: "The trip's ID, as its creation answered it.")
     ],
-    options: [service.spec, last.spec, json.spec],
+    options: [service.spec, token.spec, last.spec, json.spec],
     examples: [
       "fieldcast trips explain fe1c5ddc-f9f9-473b-841e-58b541e739fa",
       "fieldcast trips explain fe1c5ddc-f9f9-473b-841e-58b541e739fa --last 1",
@@ -38,7 +41,7 @@ package enum TripsExplainCommand: Command {
 
   package static func run(_ arguments: ParsedArguments) async throws -> ExitStatus {
     let endpoint = try ServiceOptions.endpoint(arguments[service], of: service.spec)
-    let answer = try await ask(endpoint, for: arguments.positionals[0])
+    let answer = try await ask(endpoint, for: arguments.positionals[0], token: arguments[token])
     let body = (try? JSONValue.parse(answer.body)) ?? .null
     guard answer.status == 200 else {
       let detail = body["detail"]?.string ?? "The service answered \(answer.status)."
@@ -53,7 +56,9 @@ package enum TripsExplainCommand: Command {
     return .success
   }
 
-  private static func ask(_ endpoint: Endpoint, for trip: String) async throws -> HTTPResponse {
+  private static func ask(_ endpoint: Endpoint, for trip: String, token: String?) async throws
+    -> HTTPResponse
+  {
     let id: TripID
     do throws(IdentifierError) { id = try TripID(trip) } catch {
       throw CommandFailure(.badInput, error.message)
@@ -61,8 +66,9 @@ package enum TripsExplainCommand: Command {
     let loop = try EventLoop(name: "asking")
     defer { loop.stop() }
     let client = HTTP1Client(endpoint: endpoint, loop: loop)
-    let outcome = await client.send(
-      HTTPRequest(method: "GET", path: "/v1/trips/\(id)/timeline"), deadline: .seconds(10))
+    var request = HTTPRequest(method: "GET", path: "/v1/trips/\(id)/timeline")
+    if let token { request.fields["authorization"] = "Bearer \(token)" }
+    let outcome = await client.send(request, deadline: .seconds(10))
     await client.close()
     switch outcome {
     case .answered(let response): return response
