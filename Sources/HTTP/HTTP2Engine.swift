@@ -62,7 +62,10 @@ final class HTTP2Engine {
   /// Where frames are gathered: a turn's requests are hundreds of small ones.
   private let outbox = UnsafeMutableRawBufferPointer.allocate(
     byteCount: HTTP2Engine.outboxSize, alignment: 16)
+  /// Room for any single frame.
   private static let outboxSize = 65_536
+  /// The bytes of one TLS record, which goes on its way while the next one is gathered.
+  private static let portion = 16_384
 
   /// - Parameters:
   ///   - callbacks: made once by ``HTTP2Callbacks``; copied by nghttp2.
@@ -118,7 +121,7 @@ final class HTTP2Engine {
       var start: UnsafePointer<UInt8>?
       let count = nghttp2_session_mem_send(session, &start)
       guard count >= 0 else { throw HTTP2ProtocolError(code: Int32(count)) }
-      if filled + count > Self.outboxSize || count == 0, filled > 0 {
+      if filled + count > Self.portion || count == 0, filled > 0 {
         let isWelcome = write(UnsafeRawBufferPointer(rebasing: outbox[..<filled]).bytes)
         filled = 0
         // What nghttp2 has just handed out is not asked for again, so it goes too.

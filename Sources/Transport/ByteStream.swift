@@ -44,6 +44,9 @@ package final class ByteStream: @unchecked Sendable {
   /// Buffered output above which a writer should wait for ``StreamHandler/streamDrained()``.
   package static let highMark = 262_144
 
+  /// Encrypted output that does not wait for the end of the turn's work: a TLS record's worth.
+  private static let earlyMark = 16_000
+
   package let loop: EventLoop
   /// The other side's address, for logs.
   package let peer: String
@@ -57,6 +60,8 @@ package final class ByteStream: @unchecked Sendable {
   private var outputStart = 0
   private var isBlocked = false
   private var isFlushMarked = false
+  /// Whether ``StreamHandler/streamWillFlush()`` is being called.
+  private var isFlushing = false
   private var wasOverHighMark = false
   private var isReadingPaused = false
   private var isInputEnded = false
@@ -123,6 +128,7 @@ package final class ByteStream: @unchecked Sendable {
   package func write(_ bytes: RawSpan) {
     bytes.withUnsafeBytes { raw in
       guard isOpen else { return }
+      if isFlushing, writeThrough(raw) { return }
       output.append(contentsOf: raw)
       noteWritten()
     }
@@ -332,9 +338,30 @@ package final class ByteStream: @unchecked Sendable {
 
   private func flushAtEndOfTurn() {
     isFlushMarked = false
-    if phase == .open { handler?.streamWillFlush() }
+    if phase == .open {
+      isFlushing = true
+      handler?.streamWillFlush()
+      isFlushing = false
+    }
     // What the handler wrote just now leaves with this flush.
     if phase != .closed { flush() }
+  }
+
+  /// Encrypts what comes at the end of a turn from where it stands, and lets whole records leave at
+  /// once: the peer begins with them while the next are made.
+  ///
+  /// - Returns: false when something stands before it, or TLS does: then it is written as ever. An
+  ///   error is left to the flush that follows, since the handler is in the middle of its work.
+  private func writeThrough(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    guard let tls, tls.isEstablished, !isBlocked, output.isEmpty, tls.write(bytes) == nil else {
+      return false
+    }
+    if pendingOutputBytes > Self.highMark { wasOverHighMark = true }
+    let waiting = tls.output
+    guard waiting.count >= Self.earlyMark else { return true }
+    let count = Glibc.send(descriptor, waiting.baseAddress, waiting.count, Int32(MSG_NOSIGNAL))
+    if count > 0 { tls.sent(count, discardingInto: loop.receiveBuffers.encrypted) }
+    return true
   }
 
   private func flush() {

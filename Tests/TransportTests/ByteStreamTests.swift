@@ -68,6 +68,32 @@ private final class Echo: StreamHandler {
   func streamClosed(_ closure: StreamClosure) {}
 }
 
+/// Writes at the end of turns, as much as the stream will hold, until all is written.
+///
+/// `@unchecked Sendable` is right because only the loop's thread touches it.
+private final class Feeder: StreamHandler, @unchecked Sendable {
+  private let stream: ByteStream
+  private var rest: ArraySlice<UInt8>
+
+  init(_ stream: ByteStream, _ bytes: [UInt8]) {
+    self.stream = stream
+    rest = bytes[...]
+  }
+
+  func streamReceived(_ bytes: RawSpan) { stream.setNeedsFlush() }
+
+  func streamWillFlush() {
+    while !rest.isEmpty, stream.pendingOutputBytes < ByteStream.highMark {
+      let part = rest.prefix(9_000)
+      part.withUnsafeBytes { stream.write($0.bytes) }
+      rest = rest.dropFirst(part.count)
+    }
+  }
+
+  func streamDrained() { streamWillFlush() }
+  func streamClosed(_ closure: StreamClosure) {}
+}
+
 private func onLoop<T: Sendable>(
   _ loop: EventLoop, _ body: @escaping @Sendable () -> T
 ) async -> T {
@@ -104,6 +130,27 @@ private func onLoop<T: Sendable>(
     await onLoop(loop) { stream.close() }
     await recorder.wait(for: .max)
     #expect(recorder.closure == .byUs)
+  }
+
+  @Test(arguments: [false, true])
+  func `keeps the order of what is written at the end of turns`(withTLS: Bool) async throws {
+    defer { loop.stop() }
+    let certificate = withTLS ? try await TestCertificate.make(on: loop) : nil
+    let listener = try await StreamListener.bind(
+      .tcp(host: "127.0.0.1", port: 0), tls: try certificate?.server(alpn: ["h2"]), on: loop
+    ) { [big] in $0.start(Feeder($0, big)) }
+    defer { listener.close() }
+    let stream = try await StreamConnector.connect(
+      to: .tcp(host: "localhost", port: listener.port),
+      tls: try certificate?.client(alpn: ["h2"]), on: loop)
+    let recorder = Recorder()
+    await onLoop(loop) {
+      stream.start(recorder)
+      stream.write(Array("go".utf8))
+    }
+    await recorder.wait(for: big.count)
+    #expect(recorder.received == big)
+    await onLoop(loop) { stream.close() }
   }
 
   @Test func `tells the other side when it closes, after its last byte`() async throws {
