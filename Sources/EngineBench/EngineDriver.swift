@@ -19,6 +19,8 @@ package final class EngineDriver: Sendable {
   private let cursor = Atomic<Int>(0)
   private let warmHeap = Atomic<Int>(0)
   private let lastHeap = Atomic<Int>(0)
+  /// Of a run at a given rate, whose tasks have nobody to return theirs to.
+  private let counts = Mutex(Counts())
 
   /// - Parameters:
   ///   - port: of a server on the loopback interface.
@@ -127,35 +129,31 @@ package final class EngineDriver: Sendable {
   /// Requests come in portions, as those of h2load do: what is due is looked up every 10 ms.
   private func sendOnTime(_ rate: Int, _ contender: Contender) async -> Counts {
     let began = MonotonicClock.now()
-    return await withTaskGroup(of: Counts.self) { group in
+    // One that keeps no results: a group that did would keep every task until it is asked for them.
+    await withDiscardingTaskGroup { group in
       var sent = 0
       while sent < workload.requests {
         let passed = (MonotonicClock.now() - began).inSeconds
         let due = min(workload.requests, Int(passed * Double(rate)))
         if contender == .batch, due > sent, let items = takeBatch(due - sent) {
-          group.addTask(executorPreference: loop.tasks) { await self.send(items) }
+          group.addTask(executorPreference: loop.tasks) {
+            let results = await self.client.push(self.push, to: items)
+            self.counts.withLock { for result in results { $0.add(result) } }
+          }
         } else {
           for _ in sent..<due {
-            group.addTask(executorPreference: loop.tasks) { await self.pushOnce() }
+            group.addTask(executorPreference: loop.tasks) {
+              guard let number = self.takeNumber() else { return }
+              let result = await self.push(number)
+              self.counts.withLock { $0.add(result) }
+            }
           }
         }
         sent = due
         try? await loop.sleep(for: .milliseconds(10))
       }
-      return await group.reduce(Counts(), +)
     }
-  }
-
-  private func send(_ items: [DeviceToken]) async -> Counts {
-    var counts = Counts()
-    for result in await client.push(push, to: items) { counts.add(result) }
-    return counts
-  }
-
-  private func pushOnce() async -> Counts {
-    var counts = Counts()
-    if let number = takeNumber() { counts.add(await push(number)) }
-    return counts
+    return counts.withLock { $0 }
   }
 
   // MARK: Requests
