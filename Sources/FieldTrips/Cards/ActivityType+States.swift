@@ -12,8 +12,8 @@ extension ActivityType {
   ) throws(Refusal) -> ContentState {
     let object = try checkedState(text)
     let fitted = try fit(object, PayloadMeasure(type: self, attributes: attributes))
-    if fitted == text.value.object { return ContentState(checked: text) }
-    return ContentState(fitted)
+    if fitted.object == text.value.object { return ContentState(checked: text) }
+    return fitted.state
   }
 
   func checkedState(_ text: JSONText) throws(Refusal) -> JSONObject {

@@ -16,8 +16,9 @@ package struct Card: Sendable, Equatable {
   /// What phones are to show.
   package var state: ContentState { text.map { ContentState(checked: $0) } ?? ContentState(object) }
 
-  mutating func replace(_ object: JSONObject) {
+  /// - Parameter text: `object`, as it is written.
+  mutating func replace(_ object: JSONObject, written text: JSONText) {
     self.object = object
-    text = JSONText(.object(object))
+    self.text = text
   }
 }

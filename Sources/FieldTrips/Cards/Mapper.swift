@@ -73,9 +73,9 @@ package struct Mapper: Sendable {
     let fitted = try type.fit(draft.object, measure)
     let before = card.object
     card.memory = draft.memory
-    guard !fitted.hasSameMembers(as: before) else { return .unchanged }
-    card.replace(fitted)
-    return .changed(change(from: before, to: fitted, by: trigger))
+    if fitted.isTrimmed, fitted.object.hasSameMembers(as: before) { return .unchanged }
+    card.replace(fitted.object, written: fitted.state.text)
+    return .changed(change(from: before, to: fitted.object, by: trigger))
   }
 
   private func change(
@@ -130,10 +130,15 @@ extension ActivityType {
     return occasions
   }
 
-  /// An object that fits every payload, trimmed where it may be.
-  func fit(_ object: JSONObject, _ measure: PayloadMeasure) throws(Refusal) -> JSONObject {
+  /// An object that fits every payload, trimmed where it may be; with its bytes, as they were
+  /// measured.
+  func fit(
+    _ object: JSONObject, _ measure: PayloadMeasure
+  ) throws(Refusal) -> (object: JSONObject, state: ContentState, isTrimmed: Bool) {
     var object = object
-    var excess = measure.excessBytes(of: ContentState(object))
+    var state = ContentState(object)
+    var isTrimmed = false
+    var excess = measure.excessBytes(of: state)
     while excess > 0 {
       guard shorten(&object, by: excess) else {
         throw Refusal(
@@ -142,9 +147,11 @@ extension ActivityType {
             "The content-state is \(excess) bytes over what a phone takes together with the "
               + "attributes (4096 bytes), and nothing in it may be trimmed further."))
       }
-      excess = measure.excessBytes(of: ContentState(object))
+      isTrimmed = true
+      state = ContentState(object)
+      excess = measure.excessBytes(of: state)
     }
-    return object
+    return (object, state, isTrimmed)
   }
 
   /// Shortens the largest field that may be trimmed; false if there is none left.

@@ -13,6 +13,7 @@ struct ObjectReader {
 
   init(_ value: JSONValue, at path: String = "") {
     self.path = path
+    asked.reserveCapacity(12)
     if let object = value.object {
       self.object = object
     } else {

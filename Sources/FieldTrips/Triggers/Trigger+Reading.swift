@@ -109,6 +109,10 @@ extension Trigger {
   }
 
   private static func readKind(_ reader: inout ObjectReader, expecting kind: Kind?) -> Kind {
+    guard reader.has("kind") else {
+      _ = reader.value("kind")
+      return kind ?? .note
+    }
     let choices = kind.map { [$0.rawValue] } ?? Kind.allCases.map(\.rawValue)
     let named = reader.choice("kind", among: choices).flatMap(Kind.init(rawValue:))
     return kind ?? named ?? .note

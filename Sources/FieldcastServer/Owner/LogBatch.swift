@@ -91,7 +91,9 @@ struct LogBatch {
     } catch {
       return pass(entry, because: error.problems[0])
     }
-    var draft = drafts[trip.id] ?? Draft(trip)
+    // Taken out while it changes: a second reference would have all of it copied.
+    var draft = drafts.removeValue(forKey: trip.id) ?? Draft(trip)
+    defer { drafts[trip.id] = draft }
     guard draft.life.acceptsTriggers else {
       return pass(entry, because: Problem(.endedTrip, "The trip \(trip.id) had ended before."))
     }
@@ -116,7 +118,6 @@ struct LogBatch {
     if case .end(let end) = trigger.effect {
       note(.endRequested(dismissal: end.dismissal), in: &draft)
     }
-    drafts[trip.id] = draft
   }
 
   private func note(_ event: TripEvent, in draft: inout Draft) {
