@@ -78,7 +78,10 @@ import Testing
 
   @Test(arguments: seeds)
   func `lets a significant change out at once`(_ seed: UInt64) {
-    let world = world(seed)
+    var faults = PublisherWorld.Faults.random(seed: seed)
+    // What is read late may carry it earlier.
+    faults.reading = 0
+    let world = world(seed, faults)
     for change in world.changes where change.isSignificant && change.isUnhindered {
       guard change.level >= Double(1 - world.policy.overdraft) else { continue }
       let carrier = world.immediate.first { $0.revision >= change.revision }
@@ -110,15 +113,63 @@ import Testing
   }
 
   @Test(arguments: seeds)
-  func `always sends the newest content-state, also on a retry`(_ seed: UInt64) {
-    let world = world(seed)
-    #expect(world.requests.allSatisfy { $0.revision == $0.newestRevision })
-    // And never one at priority 10 that APNs already accepted.
+  func `knows at any time what no broadcast carries, and sends nothing twice`(_ seed: UInt64) {
+    var faults = PublisherWorld.Faults.random(seed: seed)
+    faults.crashes = 0
+    faults.reading = max(faults.reading, 1)
+    var world = world(seed, faults)
+    // The world compares the backlog with the revisions at each step.
+    #expect(world.complaints == [])
+    world.settle()
+    #expect(world.complaints == [])
+    guard faults.latency == 0 else { return }
+    // No request at priority 10 carries what APNs has accepted, unless it was begun for a
+    // significant change that the one before it then read as well.
     var accepted: Int64 = 0
-    guard !world.hadCrash, world.faults.latency == 0 else { return }
     for request in world.immediate {
-      #expect(request.revision > accepted)
+      #expect(request.revision > accepted || request.inFlightBefore > 0)
       if request.outcome == .accepted { accepted = request.revision }
+    }
+  }
+
+  @Test(arguments: seeds)
+  func `is slowed by refusals down to its floor, and recovers its whole budget`(_ seed: UInt64) {
+    var faults = PublisherWorld.Faults()
+    faults.outcomes = [(.throttled(), 1)]
+    faults.significant = 0.02
+    var world = world(seed, faults, isTailOn: true)
+    let policy = world.policy
+    // From the budget to the floor it is a handful of steps of 0.7.
+    world.live(changes: 60, meanGap: 240)
+    let floor = min(policy.rateFloor, policy.budgetPerHour)
+    #expect(world.publisher.ratePerHour == floor)
+    let tries = world.immediate
+    #expect(tries.count > 8)
+    for (before, next) in zip(tries, tries.dropFirst()) where next.rank == .ordinary {
+      // A 429 empties the bucket, so that the next try has to wait for a token.
+      #expect(next.at - before.at >= before.refillInterval - .milliseconds(1))
+    }
+    world.calm()
+    world.live(changes: 1_200, meanGap: 3_600 / policy.budgetPerHour)
+    #expect(world.publisher.ratePerHour == policy.budgetPerHour)
+    world.settle()
+    #expect(world.complaints == [])
+  }
+
+  @Test(arguments: seeds)
+  func `sends no tail for a while after a refusal`(_ seed: UInt64) {
+    var faults = PublisherWorld.Faults.random(seed: seed)
+    faults.outcomes = [(.throttled(), 0.2)]
+    faults.crashes = 0
+    let world = world(seed, faults, isTailOn: true)
+    // From when its answer is there, every 429 silences the tail, but for one that was begun.
+    let late = Duration.nanoseconds(Int64((faults.latency + faults.reading) * 1e9))
+    var refused: [Moment] = []
+    for request in world.requests {
+      if request.rank == .tail, let last = refused.last(where: { $0 + late < request.at }) {
+        #expect(request.at - last >= world.policy.tailPause, "at \(request.at.seconds)")
+      }
+      if case .throttled = request.outcome { refused.append(request.at) }
     }
   }
 

@@ -10,6 +10,8 @@ struct PublisherWorld {
     var outcomes: [(BroadcastOutcome, Double)] = []
     /// Longest time that an answer takes, seconds.
     var latency = 0.0
+    /// Longest time that the store takes to read what a broadcast shall carry, seconds.
+    var reading = 0.0
     /// Share of broadcasts around which the owner crashes.
     var crashes = 0.0
     /// Share of changes at which the wall clock is set by up to this many seconds either way.
@@ -24,9 +26,8 @@ struct PublisherWorld {
     let wallSeconds: Int64
     let timestamp: Int64
     let rank: SendRank
+    /// The newest when it was sent.
     let revision: Int64
-    /// The newest revision when it was sent.
-    let newestRevision: Int64
     var outcome: BroadcastOutcome
     let levelAfter: Double
     let inFlightBefore: Int
@@ -44,6 +45,7 @@ struct PublisherWorld {
   }
 
   private enum Event {
+    case read(ChannelPublisher.Reservation, life: Int)
     case answer(ChannelPublisher.RequestID, request: Int, life: Int)
     case replaceChannel
   }
@@ -62,6 +64,12 @@ struct PublisherWorld {
   private var wallOffset = Duration.zero
   private var events: [(at: Moment, event: Event)] = []
   private var inFlight: Set<ChannelPublisher.RequestID> = []
+  /// The revision that each priority-10 broadcast in flight carries.
+  private var carried: [ChannelPublisher.RequestID: Int64] = [:]
+  /// How each of those in flight was begun: beside how many others, and what it left in the bucket.
+  private var begun: [ChannelPublisher.RequestID: (beside: Int, level: Double)] = [:]
+  /// When the store has answered all that it was asked.
+  private var readAt = Moment.origin
   private var isCalm = false
   /// Counts owners: answers to an earlier one are lost.
   private var life = 0
@@ -132,9 +140,12 @@ struct PublisherWorld {
     step()
   }
 
-  /// From here on APNs accepts everything at once; runs until nothing is left to do.
+  /// From here on APNs accepts everything at once.
+  mutating func calm() { isCalm = true }
+
+  /// Calm, until nothing is left to do.
   mutating func settle() {
-    isCalm = true
+    calm()
     step()
     run(until: now + .seconds(200_000))
     if case .wake = decision { complaints.append("a timer remains") }
@@ -173,6 +184,22 @@ struct PublisherWorld {
     guard let reservation = publisher.beginSend(at: now, wall: wall), reservation.rank == rank
     else { return complaints.append("a planned send did not begin") }
     if crashes() { return restart() }
+    begun[reservation.id] = (inFlight.count, publisher.bucket.level(at: now))
+    inFlight.insert(reservation.id)
+    if rank != .tail { carried[reservation.id] = revision }
+    let delay = isCalm ? 0 : dice.fraction() * faults.reading
+    // On one connection, so that none overtakes an earlier one.
+    readAt = max(readAt, now + .nanoseconds(Int64(delay * 1e9)))
+    schedule(.read(reservation, life: life), at: readAt)
+    handleDue()
+  }
+
+  /// The store settles the timestamp, and reads the newest content-state, which goes out.
+  private mutating func read(_ reservation: ChannelPublisher.Reservation) {
+    if endedAt != nil, reservation.rank != .end {
+      // The store knows of the end, and hands out no update any more.
+      return settle(reservation.id, .notSent())
+    }
     durable.lastTimestampSeconds = max(
       reservation.proposedTimestampSeconds, durable.lastTimestampSeconds + 1)
     durable.anchor = reservation.anchor
@@ -180,14 +207,15 @@ struct PublisherWorld {
     if crashes() { return restart() }
     publisher.sent(
       reservation.id, revision: durable.revision, timestampSeconds: durable.lastTimestampSeconds)
+    if reservation.rank != .tail { carried[reservation.id] = revision }
+    let start = begun[reservation.id] ?? (beside: 0, level: publisher.bucket.level(at: now))
     let outcome = draw()
     requests.append(
       Request(
         at: now, wallSeconds: wall.wholeSeconds, timestamp: durable.lastTimestampSeconds,
-        rank: rank, revision: revision, newestRevision: revision, outcome: outcome,
-        levelAfter: publisher.bucket.level(at: now), inFlightBefore: inFlight.count,
+        rank: reservation.rank, revision: revision, outcome: outcome,
+        levelAfter: start.level, inFlightBefore: start.beside,
         refillInterval: publisher.bucket.refillInterval))
-    inFlight.insert(reservation.id)
     if crashes() { return restart() }
     let delay = outcome == .unknown && !isCalm ? 10 : isCalm ? 0 : dice.fraction() * faults.latency
     schedule(
@@ -205,28 +233,41 @@ struct PublisherWorld {
 
   private mutating func handle(_ event: Event) {
     switch event {
+    case .read(let reservation, let life):
+      if life == self.life { read(reservation) }
     case .answer(let id, let request, let life):
       guard life == self.life else { return }
-      inFlight.remove(id)
       // What nobody knows may have been published all the same.
-      let outcome = requests[request].outcome
-      let aftermath = publisher.answered(id, outcome, at: now, using: &dice)
-      if aftermath.publishedRevision < durable.publishedRevision {
-        complaints.append("the published revision fell")
-      }
-      durable.publishedRevision = aftermath.publishedRevision
-      durable.ratePerHour = aftermath.ratePerHour
-      if aftermath.isChannelGone { schedule(.replaceChannel, at: now + .seconds(3)) }
+      settle(id, requests[request].outcome)
     case .replaceChannel:
       hadReplacement = true
       publisher.channelReplaced()
     }
   }
 
+  private mutating func settle(_ id: ChannelPublisher.RequestID, _ outcome: BroadcastOutcome) {
+    inFlight.remove(id)
+    carried[id] = nil
+    begun[id] = nil
+    let aftermath = publisher.answered(id, outcome, at: now, using: &dice)
+    if aftermath.publishedRevision < durable.publishedRevision {
+      complaints.append("the published revision fell")
+    }
+    durable.publishedRevision = aftermath.publishedRevision
+    durable.ratePerHour = aftermath.ratePerHour
+    if aftermath.isChannelGone { schedule(.replaceChannel, at: now + .seconds(3)) }
+  }
+
   /// The owner dies; another one loads what the store has.
   private mutating func restart() {
     life += 1
     inFlight = []
+    carried = [:]
+    begun = [:]
+    if durable.lastTimestampSeconds == 0, revision > 0 {
+      // Nothing was sent: members join with the first state, which is no change then.
+      durable.publishedRevision = max(durable.publishedRevision, .first)
+    }
     let wasStopped = publisher.stop == .channelGone
     crashedAt.append(now)
     publisher = ChannelPublisher(policy: policy, restoring: durable, at: now, wall: wall)
@@ -278,6 +319,12 @@ struct PublisherWorld {
     {
       complaints.append("nothing waits, but \(decision) at \(now.seconds)")
     }
+    // What waits is what no broadcast carries, in flight or accepted: no more, and no less.
+    let covered = max(durable.publishedRevision.number, carried.values.max() ?? 0)
+    let waiting = max(0, Int(revision - covered))
+    if publisher.backlog.count != waiting {
+      complaints.append("\(waiting) wait, not \(publisher.backlog.count), at \(now.seconds)")
+    }
     if inFlight.count > 2 { complaints.append("\(inFlight.count) in flight at \(now.seconds)") }
   }
 }
@@ -295,6 +342,7 @@ extension PublisherWorld.Faults {
       (.channelGone, share(0.02)), (.refused, share(0.02)),
     ]
     faults.latency = share(8)
+    faults.reading = share(3)
     faults.crashes = share(0.08)
     faults.significant = share(0.2)
     return faults
