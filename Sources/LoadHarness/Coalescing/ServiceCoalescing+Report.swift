@@ -29,8 +29,9 @@ extension ServiceCoalescing {
       ),
       (
         "significant",
-        "\(Text.count(significantWaits.count, "change")), p99 "
-          + "\(fixed(significantP99, 1)) s, longest \(fixed(significantWaits.last ?? 0, 1)) s"
+        "\(Text.count(significantWaits.count, "change")), p50 "
+          + "\(fixed(significantP50, 1)) s, p99 \(fixed(significantP99, 1)) s, "
+          + "longest \(fixed(significantWaits.last ?? 0, 1)) s"
       ),
       (
         "broadcasts",
@@ -68,6 +69,7 @@ extension ServiceCoalescing {
       "throttled": .whole(throttled),
       "significant": [
         "changes": .whole(significantWaits.count),
+        "wait_p50_seconds": .decimal(significantP50),
         "wait_p99_seconds": .decimal(significantP99),
         "wait_max_seconds": .decimal(significantWaits.last ?? 0),
       ],

@@ -85,6 +85,11 @@ package struct ServiceCoalescing: Sendable {
     isConverged = played.allSatisfy { $0.plain.isConverged && $0.marked.isConverged }
   }
 
+  /// Tells the machine's own delay, since these changes wait for nothing but a free second.
+  package var significantP50: Double {
+    significantWaits.isEmpty ? 0 : significantWaits[significantWaits.count / 2]
+  }
+
   package var significantP99: Double { SignificantWaits.p99(of: significantWaits) }
 
   /// What a wait may be longer than the rule allows: 50 ms on the machine's clock.

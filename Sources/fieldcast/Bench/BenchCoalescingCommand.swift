@@ -28,6 +28,9 @@ package enum BenchCoalescingCommand: Command {
       With --service: scales the clock of all. The machine's own delays count as many times: the \
       slower, the truer.
       """)
+  static let hours = Option<Double>.number(
+    "hours", in: 0.25...72, unit: "hours", default: 72,
+    help: "With --service: plays no more than so much of the beginning of each trace.")
   static let json = Option<Bool>.flag(
     "json", help: "Writes a JSON object; ratio_to_optimum is the headline.")
 
@@ -39,11 +42,12 @@ package enum BenchCoalescingCommand: Command {
       knows the future. Recorded traces and invented ones are never pooled. Captures that were \
       noted to the whole minute are spread over it first, always the same way.
       """,
-    options: [traces.spec, budgets.spec, service.spec, speed.spec, json.spec],
+    options: [traces.spec, budgets.spec, service.spec, speed.spec, hours.spec, json.spec],
     examples: [
       "fieldcast bench coalescing", "fieldcast bench coalescing --traces traces --json",
       "fieldcast bench coalescing --traces my-day.csv --budgets 12,60",
       "fieldcast bench coalescing --traces traces --service --speed 60",
+      "fieldcast bench coalescing --traces traces --service --speed 30 --hours 4",
     ],
     statuses: [.checkFailed, .badInput, .noInput, .unavailable])
 
@@ -74,7 +78,8 @@ package enum BenchCoalescingCommand: Command {
     let report: ServiceCoalescing
     do {
       report = try await CoalescingStage.play(
-        pool.trips, pool.kind, budget ?? budgets[0], speed: arguments[speed]
+        pool.trips.map { $0.prefix(seconds: Int(arguments[hours] * 3_600)) }, pool.kind,
+        budget ?? budgets[0], speed: arguments[speed]
       ) { progress.show(Int($0 * 100)) }
     } catch {
       throw CommandFailure(.unavailable, "The traces could not be played: \(error)")

@@ -15,6 +15,12 @@ package struct ReplayTrip: Sendable, Equatable {
     self.changes = changes
     self.end = end
   }
+
+  /// Its first seconds; the whole trip, if it is no longer.
+  package func prefix(seconds: Int) -> ReplayTrip {
+    guard seconds < end else { return self }
+    return ReplayTrip(name: name, changes: changes.filter { $0 < seconds }, end: seconds)
+  }
 }
 
 extension ReplayTrip {
