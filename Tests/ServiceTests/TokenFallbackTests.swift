@@ -76,6 +76,31 @@ import Testing
     }
   }
 
+  /// An app that was built for the App Store and says nothing of it.
+  @Test func `are found where their tokens are good`() async throws {
+    try await World.with { world in
+      var configuration = SimulatorConfiguration()
+      configuration.environment = .production
+      // Keys of one name and team are taken for one key.
+      configuration.apps = [SimulatedAppSettings(bundleID: world.bundleID, teamID: "FIELDCAST2")]
+      let store = try await Simulator.start(
+        configuration, clock: world.clock, loop: world.loop,
+        folder: world.folder.appendingPathComponent("store").path)
+      let app = try AppConfiguration(of: store, environment: .production)
+      try await world.withService({ $0.apps.append(app) }) { caller in
+        let trip = try await caller.createTrip()
+        let phone = try await TokenPhone.join(trip, as: "anna", caller, world, at: store)
+        for number in 1...3 {
+          try await note("n\(number)", on: trip, caller)
+          try await phone.waitUntilItShows(Int64(number), world, at: store)
+        }
+        let refused = await world.simulator.run { apns, _ in apns.statistics.answers[400] }
+        #expect(refused == 1, "the wrong environment is asked once")
+      }
+      await store.stop()
+    }
+  }
+
   @Test func `keep their tokens when APNs suddenly knows none of them`() async throws {
     try await World.with { world in
       try await world.withService { caller in
@@ -128,7 +153,8 @@ struct TokenPhone: Sendable {
 
   /// A phone that joins in the app, starts its card, and registers the card's token.
   static func join(
-    _ trip: TestCaller.Trip, as member: String, _ caller: TestCaller, _ world: World
+    _ trip: TestCaller.Trip, as member: String, _ caller: TestCaller, _ world: World,
+    at simulator: RunningSimulator? = nil
   ) async throws -> TokenPhone {
     let joined = try await caller.call(
       "POST", "/v1/trips/\(trip.id)/members", #"{"member":"\#(member)","osVersion":"17.4"}"#)
@@ -136,7 +162,8 @@ struct TokenPhone: Sendable {
     var settings = PhoneSettings(bundleID: world.bundleID)
     settings.system = SystemVersion(17, 4)
     let state = Array(trip.contentState.utf8)
-    let made = try await world.simulator.run { [settings] apns, now throws(PhoneError) in
+    let made = try await (simulator ?? world.simulator).run {
+      [settings] apns, now throws(PhoneError) in
       let phone = try apns.addPhone(settings)
       let activity = try apns.startActivity(
         on: phone.phone, contentState: state, channelID: nil, now: now)
@@ -154,10 +181,11 @@ struct TokenPhone: Sendable {
   }
 
   func waitUntilItShows(
-    _ notes: Int64, _ world: World, sourceLocation: SourceLocation = #_sourceLocation
+    _ notes: Int64, _ world: World, at simulator: RunningSimulator? = nil,
+    sourceLocation: SourceLocation = #_sourceLocation
   ) async throws {
     let phone = phone
-    let isMet = await world.simulator.wait(upTo: .seconds(30)) { apns, now in
+    let isMet = await (simulator ?? world.simulator).wait(upTo: .seconds(30)) { apns, now in
       guard let text = (try? apns.cards(of: phone, now: now))?.first?.contentState else {
         return false
       }

@@ -87,20 +87,9 @@ struct World: Sendable {
   }
 
   func serviceConfiguration() throws -> ServiceConfiguration {
-    let access = simulator.access
-    let key = try ProviderKey(
-      teamID: access.teamID, keyID: access.keyID,
-      key: try P256PrivateKey(pem: access.providerKeyPEM))
-    let hosts = APNsHosts(
-      push: APNsHost(name: access.host, port: access.pushPort),
-      management: APNsHost(name: access.host, port: access.managementPort),
-      trust: .pem(access.trustPEM))
     var configuration = ServiceConfiguration(
       store: .url("unix://\(redisServer.options.socketPath)", trustFile: nil),
-      apps: [
-        AppConfiguration(
-          bundleID: bundleID, environment: .development, key: key, hosts: hosts)
-      ],
+      apps: [try AppConfiguration(of: simulator, environment: .development)],
       activityTypes: ActivityType.builtIn, node: "test")
     configuration.listen = .tcp(host: "127.0.0.1", port: 0)
     configuration.clock = clock
@@ -170,6 +159,22 @@ struct World: Sendable {
   ) async {
     let isMet = await simulator.wait(upTo: .seconds(60)) { apns, _ in apns.channelCount == 0 }
     #expect(isMet, "a channel is left at APNs", sourceLocation: sourceLocation)
+  }
+}
+
+extension AppConfiguration {
+  /// The first app of a simulator.
+  init(of simulator: RunningSimulator, environment: AppID.Environment) throws {
+    let access = simulator.access
+    self.init(
+      bundleID: access.bundleIDs[0], environment: environment,
+      key: try ProviderKey(
+        teamID: access.teamID, keyID: access.keyID,
+        key: try P256PrivateKey(pem: access.providerKeyPEM)),
+      hosts: APNsHosts(
+        push: APNsHost(name: access.host, port: access.pushPort),
+        management: APNsHost(name: access.host, port: access.managementPort),
+        trust: .pem(access.trustPEM)))
   }
 }
 

@@ -90,7 +90,10 @@ final class OwnedTrip: @unchecked Sendable {
   func adopt(_ life: TripLife) {
     let channel = self.life.channel.openID
     self.life = life
-    if life.channel.openID != nil, life.channel.openID != channel { publisher.channelReplaced() }
+    guard life.channel.openID != nil, life.channel.openID != channel else { return }
+    publisher.channelReplaced()
+    // What went out by token while there was no channel is due on it too, for who joins late.
+    if waves != nil { publisher.refresh() }
   }
 }
 
