@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// The manager that started this process and wants to hear how it fares: systemd, of a unit with
