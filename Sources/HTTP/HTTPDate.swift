@@ -1,16 +1,41 @@
 package import Clocks
 
-/// Dates as HTTP writes them, in the one form that may be sent (RFC 9110, section 5.6.7).
+/// Dates in HTTP (RFC 9110, section 5.6.7): one form may be sent, three must be understood.
 package enum HTTPDate {
   /// For example `Sun, 06 Nov 1994 08:49:37 GMT`.
   package static func text(_ time: UnixTime) -> String {
-    let seconds = time.wholeSeconds
-    let (days, second) = floorDivide(seconds, 86_400)
-    let (year, month, day) = civil(days)
-    let weekday = weekdays[Int(floorDivide(days + 4, 7).remainder)]
+    let seconds = Int(time.wholeSeconds)
+    let days = floorDivide(seconds, 86_400)
+    let second = seconds - days * 86_400
+    let date = CivilDate(daysSince1970: days)
+    let weekday = weekdays[(days + 4) - floorDivide(days + 4, 7) * 7]
     let clock = [second / 3_600, second / 60 % 60, second % 60].map(twoDigits)
-    return "\(weekday), \(twoDigits(day)) \(months[Int(month) - 1]) \(year) "
+    return "\(weekday), \(twoDigits(date.day)) \(months[date.month - 1]) \(date.year) "
       + clock.joined(separator: ":") + " GMT"
+  }
+
+  /// - Returns: nil for anything that is not one of
+  ///   `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` and
+  ///   `Sun Nov  6 08:49:37 1994`.
+  package static func parse(_ text: String) -> UnixTime? {
+    let words = text.split(separator: " ").map(String.init)
+    if words.count == 6, words[0].hasSuffix(","), words[5] == "GMT" {
+      return time(day: words[1], month: words[2], year: words[3], clock: words[4])
+    }
+    if words.count == 4, words[0].hasSuffix(","), words[3] == "GMT" {
+      let parts = words[1].split(separator: "-").map(String.init)
+      guard parts.count == 3, parts[2].utf8.count == 2, let short = Int(parts[2]) else {
+        return nil
+      }
+      // Two digits: a date that would lie far ahead was in the last century.
+      return time(
+        day: parts[0], month: parts[1], year: String(short < 70 ? 2_000 + short : 1_900 + short),
+        clock: words[2])
+    }
+    if words.count == 5 {
+      return time(day: words[2], month: words[1], year: words[4], clock: words[3])
+    }
+    return nil
   }
 
   private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
@@ -18,28 +43,22 @@ package enum HTTPDate {
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
   ]
 
-  private static func twoDigits(_ number: Int64) -> String {
+  private static func twoDigits(_ number: Int) -> String {
     number < 10 ? "0\(number)" : "\(number)"
   }
 
-  private static func floorDivide(
-    _ number: Int64, _ divisor: Int64
-  ) -> (quotient: Int64, remainder: Int64) {
-    let remainder = (number % divisor + divisor) % divisor
-    return ((number - remainder) / divisor, remainder)
+  private static func time(day: String, month: String, year: String, clock: String) -> UnixTime? {
+    let parts = clock.split(separator: ":", omittingEmptySubsequences: false)
+    guard parts.count == 3, year.utf8.count == 4, (1...2).contains(day.utf8.count),
+      let monthIndex = months.firstIndex(of: month), let day = digits(day), (1...31).contains(day),
+      let year = digits(year), let hour = digits(parts[0]), hour < 24,
+      let minute = digits(parts[1]), minute < 60, let second = digits(parts[2]), second <= 60
+    else { return nil }
+    let days = CivilDate(year: year, month: monthIndex + 1, day: day).daysSince1970
+    return UnixTime(wholeSeconds: Int64(days * 86_400 + hour * 3_600 + minute * 60 + second))
   }
 
-  /// The Gregorian date of a day counted from 1970-01-01.
-  ///
-  /// Years are counted from March, so that the leap day is a year's last and months have a pattern.
-  private static func civil(_ days: Int64) -> (year: Int64, month: Int64, day: Int64) {
-    let (era, dayOfEra) = floorDivide(days + 719_468, 146_097)
-    let yearOfEra =
-      (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-    let fromMarch = (5 * dayOfYear + 2) / 153
-    let day = dayOfYear - (153 * fromMarch + 2) / 5 + 1
-    let month = fromMarch < 10 ? fromMarch + 3 : fromMarch - 9
-    return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day)
+  private static func digits(_ text: some StringProtocol) -> Int? {
+    text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ? Int(text) : nil
   }
 }

@@ -6,7 +6,8 @@ import Testing
 @Suite struct `The service manager` {
   /// A socket as systemd opens it.
   private func receiver(at address: String) throws -> Int32 {
-    let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
+    let kind = SOCK_DGRAM.rawValue | SOCK_NONBLOCK.rawValue
+    let descriptor = socket(AF_UNIX, Int32(kind), 0)
     var name = sockaddr_un()
     name.sun_family = sa_family_t(AF_UNIX)
     let bytes = address.first == "@" ? [0] + Array(address.utf8.dropFirst()) : Array(address.utf8)
@@ -21,7 +22,7 @@ import Testing
 
   private func next(from descriptor: Int32) -> String {
     var bytes = [UInt8](repeating: 0, count: 100)
-    let count = recv(descriptor, &bytes, bytes.count, Int32(MSG_DONTWAIT))
+    let count = recv(descriptor, &bytes, bytes.count, 0)
     return String(decoding: bytes[..<max(0, count)], as: UTF8.self)
   }
 

@@ -71,10 +71,10 @@ public enum APNsSetupError: Error, Sendable, Equatable, CustomStringConvertible 
       let list = topics.isEmpty ? "no topic" : topics.joined(separator: ", ")
       return "The certificate \"\(name)\" is for \(list), not for \(app.bundleID)."
     case .certificateNotYetValid(let name, let time):
-      return "The certificate \"\(name)\" is not valid before \(HTTP.HTTPDate.text(time)). "
+      return "The certificate \"\(name)\" is not valid before \(HTTPDate.text(time)). "
         + "Is this machine's clock right?"
     case .certificateExpired(let name, let time):
-      return "The certificate \"\(name)\" expired on \(HTTP.HTTPDate.text(time)). Apple issues "
+      return "The certificate \"\(name)\" expired on \(HTTPDate.text(time)). Apple issues "
         + "them for one year: make a new one in the developer portal."
     }
   }

@@ -1,4 +1,5 @@
 package import Clocks
+internal import HTTP
 
 /// One APNs environment without sockets: requests in, answers out, time from outside.
 ///
@@ -23,7 +24,8 @@ package struct SimulatedAPNs: Sendable {
   var journal = BroadcastJournal()
   var deliveries = DeliveryQueue()
   var random: SeededRandom
-  private var date = HTTPDate()
+  /// The last date that was written: most answers share it.
+  private var date = (second: Int64.min, text: "")
   var nextPhone = 1
   var nextActivity = 1
   var nextPush: UInt64 = 1
@@ -106,13 +108,18 @@ package struct SimulatedAPNs: Sendable {
       case .push: broadcastRequest(request, connection: &connection, now: now)
       case .management: channelRequest(request, connection: &connection, now: now)
       }
-    answer.fields.append(SimulatedField("date", date.text(ownTime(now))))
+    answer.fields.append(SimulatedField("date", dateText(ownTime(now))))
     answer.effects += connection.note(answer.reason, configuration.connections)
     statistics.count(answer, request: request, port: port)
     if configuration.keepsAcceptedIDs, answer.reason == nil, let id = answer.fields.first?.value {
       acceptedIDs[id, default: 0] += 1
     }
     return answer
+  }
+
+  private mutating func dateText(_ time: UnixTime) -> String {
+    if time.wholeSeconds != date.second { date = (time.wholeSeconds, HTTPDate.text(time)) }
+    return date.text
   }
 
   /// What a request that never reached the rules gets: a fault's answer.

@@ -1,3 +1,5 @@
+internal import Clocks
+
 /// A calendar date and time of day as a clock on the wall shows them, without a zone.
 struct CivilTime: Equatable {
   /// Days since 1970-01-01 in the Gregorian calendar.

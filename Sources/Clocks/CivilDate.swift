@@ -2,15 +2,15 @@
 ///
 /// The arithmetic counts from 1 March, so that the leap day is a year's last: day and month then
 /// follow from plain division, with 400 years of exactly 146,097 days as the period.
-struct CivilDate: Hashable {
-  var year: Int
+package struct CivilDate: Hashable, Sendable {
+  package var year: Int
   /// 1...12
-  var month: Int
+  package var month: Int
   /// 1...31
-  var day: Int
+  package var day: Int
 
   /// Days since 1970-01-01.
-  var daysSince1970: Int {
+  package var daysSince1970: Int {
     let shiftedYear = month <= 2 ? year - 1 : year
     let period = floorDivide(shiftedYear, 400)
     let yearOfPeriod = shiftedYear - period * 400
@@ -20,13 +20,13 @@ struct CivilDate: Hashable {
     return period * 146_097 + dayOfPeriod - daysFromPeriodStartTo1970
   }
 
-  init(year: Int, month: Int, day: Int) {
+  package init(year: Int, month: Int, day: Int) {
     self.year = year
     self.month = month
     self.day = day
   }
 
-  init(daysSince1970: Int) {
+  package init(daysSince1970: Int) {
     let days = daysSince1970 + daysFromPeriodStartTo1970
     let period = floorDivide(days, 146_097)
     let dayOfPeriod = days - period * 146_097
@@ -40,7 +40,7 @@ struct CivilDate: Hashable {
   }
 
   /// How many days a month has.
-  static func days(inMonth month: Int, of year: Int) -> Int {
+  package static func days(inMonth month: Int, of year: Int) -> Int {
     switch month {
     case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
     case 4, 6, 9, 11: 30
@@ -52,7 +52,7 @@ struct CivilDate: Hashable {
 /// Days from 1 March of the year 0 to 1970-01-01.
 private let daysFromPeriodStartTo1970 = 719_468
 
-func floorDivide(_ dividend: Int, _ divisor: Int) -> Int {
+package func floorDivide(_ dividend: Int, _ divisor: Int) -> Int {
   let (quotient, remainder) = dividend.quotientAndRemainder(dividingBy: divisor)
   return remainder < 0 ? quotient - 1 : quotient
 }
