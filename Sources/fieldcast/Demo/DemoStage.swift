@@ -41,7 +41,9 @@ struct DemoStage: Sendable {
     let worldLoop = try EventLoop(name: "world")
     let serviceLoop = try EventLoop(name: "service")
     var apns = SimulatorConfiguration()
-    apns.phones.activeLimit = max(apns.phones.activeLimit, length + .seconds(4 * 3_600))
+    // A day is the most that the simulator allows.
+    let life = min(length + .seconds(4 * 3_600), .seconds(86_400))
+    apns.phones.activeLimit = max(apns.phones.activeLimit, life)
     let simulator = try await Simulator.start(apns, clock: clock, loop: worldLoop)
     var configuration = try serviceConfiguration(
       simulator.access, folder: folder.path, clock: clock)
