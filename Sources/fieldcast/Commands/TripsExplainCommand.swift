@@ -43,6 +43,12 @@ package enum TripsExplainCommand: Command {
     let endpoint = try ServiceOptions.endpoint(arguments[service], of: service.spec)
     let answer = try await ask(endpoint, for: arguments.positionals[0], token: arguments[token])
     let body = (try? JSONValue.parse(answer.body)) ?? .null
+    if answer.status == 401 {
+      throw CommandFailure(
+        .configuration,
+        "The service asks for a token with the scope trips. Set FIELDCAST_TOKEN to one that is on "
+          + "its list.")
+    }
     guard answer.status == 200 else {
       let detail = body["detail"]?.string ?? "The service answered \(answer.status)."
       throw CommandFailure(answer.status == 404 ? .badInput : .unavailable, detail)

@@ -67,7 +67,7 @@ extension LoadReport {
     summary { cursor: pointer; color: var(--soft); }
     details[open] summary { margin-bottom: 10px; }
     footer { color: var(--soft); font-size: .9rem; }
-    pre { background: var(--card); border: 1px solid var(--rule); border-radius: 8px;
+    pre { white-space: pre-wrap; background: var(--card); border: 1px solid var(--rule); border-radius: 8px;
       padding: 10px 14px; overflow-x: auto; color: var(--ink); }
     @media (max-width: 560px) { main { padding: 18px 12px 32px; } section { padding: 14px 12px; }
       .tiles { grid-template-columns: 1fr 1fr; } .tile b { font-size: 1.3rem; }
