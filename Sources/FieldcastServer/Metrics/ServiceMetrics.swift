@@ -17,8 +17,9 @@ struct ServiceMetrics: Sendable {
 
   func response() async -> HTTPResponse {
     var page = MetricsPage()
-    await addTriggers(to: &page)
-    await addPublishing(to: &page)
+    let counts = await owner.counts
+    await addTriggers(to: &page, counts)
+    await addPublishing(to: &page, counts)
     await addAPNs(to: &page)
     await addRedis(to: &page)
     await addREST(to: &page)
@@ -28,7 +29,7 @@ struct ServiceMetrics: Sendable {
       body: Array(page.text.utf8))
   }
 
-  private func addTriggers(to page: inout MetricsPage) async {
+  private func addTriggers(to page: inout MetricsPage, _ applied: Owner.Counts) async {
     let counts = await intake.counts
     page.counters(
       "fieldcast_triggers", "Triggers that came to this node's doors, by what became of them.",
@@ -36,13 +37,12 @@ struct ServiceMetrics: Sendable {
         (["outcome": "accepted"], counts.accepted), (["outcome": "duplicate"], counts.duplicates),
         (["outcome": "refused"], counts.refused), (["outcome": "failed"], counts.failed),
       ])
-    let owner = await owner.counts
     page.counters(
       "fieldcast_log_entries", "Entries of this node's partitions' logs, by what became of them.",
-      [(["outcome": "applied"], owner.applied), (["outcome": "dead"], owner.refused)])
+      [(["outcome": "applied"], applied.applied), (["outcome": "dead"], applied.refused)])
     page.gauge(
       "fieldcast_log_partitions_waiting", "Partitions whose log entries wait for their round.",
-      await self.owner.partitionsWaiting)
+      await owner.partitionsWaiting)
     page.histograms(
       "fieldcast_stage", "How long a stage took through which every trigger goes.",
       [
@@ -51,8 +51,7 @@ struct ServiceMetrics: Sendable {
       ])
   }
 
-  private func addPublishing(to page: inout MetricsPage) async {
-    let counts = await owner.counts
+  private func addPublishing(to page: inout MetricsPage, _ counts: Owner.Counts) async {
     page.counters(
       "fieldcast_broadcasts", "Broadcasts that APNs accepted, by priority.",
       [(["priority": "10"], counts.broadcasts10), (["priority": "5"], counts.broadcasts5)])

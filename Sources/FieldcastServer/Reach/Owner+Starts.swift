@@ -39,8 +39,8 @@ extension Owner {
       owner: trip.holding.ownership)
     guard case .reserved(let state) = reserved else { return }
     let round = StartRound(
-      trip: trip.id, definition: trip.definition, type: trip.type, state: state,
-      gateways: lanes.mapValues(\.gateway), store: store, clock: clock)
+      book: book(of: trip, in: state.life), definition: trip.definition, type: trip.type,
+      state: state)
     let grants = try await round.grant(members.map(\.id))
     counts.startsWithheld += grants.withheld
     if grants.withheld > 0 {

@@ -64,10 +64,7 @@ extension Owner {
     _ update: CardUpdate, _ letters: [TokenRound.Letter], _ waves: TokenWaves, of trip: OwnedTrip
   ) async throws(StoreError) {
     guard !letters.isEmpty else { return }
-    let round = TokenRound(
-      trip: trip.id, app: trip.definition.app, type: trip.type,
-      channelIsOpen: trip.life.channel.openID != nil, gateways: lanes.mapValues(\.gateway),
-      store: store, clock: clock)
+    let round = TokenRound(book: book(of: trip, in: trip.life), type: trip.type)
     var letters = letters
     // Twice: a token that one environment does not know is tried in the other.
     for _ in 0..<2 where !letters.isEmpty {

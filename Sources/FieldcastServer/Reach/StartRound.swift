@@ -22,13 +22,10 @@ struct StartRound: Sendable {
 
   typealias Answered = (start: Start, answer: TokenPushAnswer)
 
-  let trip: TripID
+  let book: MemberBook
   let definition: TripDefinition
   let type: ActivityType
   let state: ReservedState
-  let gateways: [AppID: AppGateway]
-  let store: TripStore
-  let clock: ServiceClock
   private static let rules = StartRules()
 
   private var channel: ChannelID? { state.life.channel.openID }
@@ -52,8 +49,8 @@ struct StartRound: Sendable {
     var withheld = 0
     for member in members {
       var isGranted = false
-      let now = UnixTime(milliseconds: clock.wall.milliseconds)
-      let person = try await store.changePerson(.member(member)) {
+      let now = UnixTime(milliseconds: book.clock.wall.milliseconds)
+      let person = try await book.store.changePerson(.member(member)) {
         isGranted =
           !$0.tokens.starts.isEmpty
           && $0.starts.nextStart(at: now, rules: Self.rules) <= now
@@ -65,7 +62,7 @@ struct StartRound: Sendable {
       }
       var way: RemoteStart?
       let token = person.tokens.starts[0]
-      try await change(member) { known in
+      try await book.change(member) { known in
         way = nil
         guard Self.mayStart(known),
           known.card.verdict(at: now, budget: StartBudget(), rules: Self.rules) == .start
@@ -90,9 +87,9 @@ struct StartRound: Sendable {
     let groups = Dictionary(grouping: starts) { Group(environment: $0.environment, way: $0.way) }
     for (group, own) in groups {
       let order = StartOrder(
-        way: group.way, state: state, attributes: definition.attributes, sentAt: clock.wall)
+        way: group.way, state: state, attributes: definition.attributes, sentAt: book.clock.wall)
       let said =
-        await gateway(group.environment)?.start(order, of: type, to: own.map(\.token))
+        await book.gateway(group.environment)?.start(order, of: type, to: own.map(\.token))
         ?? own.map { _ in .defect("No app of that environment is configured here.") }
       for (start, answer) in zip(own, said) { answers.append((start, answer)) }
     }
@@ -106,8 +103,8 @@ struct StartRound: Sendable {
       case .unsure: break  // there may be a card
       case .defect(let reason):
         outcome.defect = reason
-        try await change(start.member) { $0.card.startRefused() }
-      case .later: try await change(start.member) { $0.card.startRefused() }
+        try await book.change(start.member) { $0.card.startRefused() }
+      case .later: try await book.change(start.member) { $0.card.startRefused() }
       case .said(let said):
         if let next = try await judge(said, start, isStorm: isStorm) { outcome.again.append(next) }
       }
@@ -119,23 +116,23 @@ struct StartRound: Sendable {
   private func judge(
     _ answer: TokenAnswer, _ start: Start, isStorm: Bool
   ) async throws(StoreError) -> Start? {
-    let served = Set(AppID.Environment.allCases.filter { gateway($0) != nil })
-    let now = clock.wall
-    let person = try await store.changePerson(.member(start.member)) {
+    let now = book.clock.wall
+    let person = try await book.store.changePerson(.member(start.member)) {
       _ = $0.answered(
-        answer, to: start.token, in: start.environment, served: served, isStorm: isStorm, at: now)
+        answer, to: start.token, in: start.environment, served: book.served, isStorm: isStorm,
+        at: now)
     }
     guard answer != .accepted else { return nil }
     if let next = person.tokens.starts.first {
       var way: RemoteStart?
       // The record of the start stands: it is the same one, by another token.
-      try await change(start.member) { way = self.way(of: next, $0) }
+      try await book.change(start.member) { way = self.way(of: next, $0) }
       if let way, next.token != start.token || next.environment != start.environment {
         return Start(
           member: start.member, token: next.token, environment: next.environment, way: way)
       }
     }
-    try await change(start.member) {
+    try await book.change(start.member) {
       $0.card.startRefused()
       $0.hasStartToken = !person.tokens.starts.isEmpty
     }
@@ -146,22 +143,5 @@ struct StartRound: Sendable {
     var device = member.device
     device.osVersion = token.osVersion ?? device.osVersion
     return device.remoteStart(channel: channel)
-  }
-
-  private func change(
-    _ member: MemberID, _ body: (inout TripMember) -> Void
-  ) async throws(StoreError) {
-    _ = try await store.changeMember(member, of: trip, at: clock.wall, announce: false) {
-      guard let present = $0, var known = TripMember(stored: present.body) else { return $0 }
-      body(&known)
-      return MemberRecord(
-        reach: known.reach(channelIsOpen: channel != nil), body: known.written())
-    }
-  }
-
-  private func gateway(_ environment: AppID.Environment) -> AppGateway? {
-    gateways.first {
-      $0.key.bundleID == definition.app.bundleID && $0.key.environment == environment
-    }?.value
   }
 }

@@ -28,13 +28,8 @@ struct TokenRound: Sendable {
 
   typealias Answered = (letter: Letter, answer: TokenPushAnswer)
 
-  let trip: TripID
-  let app: AppID
+  let book: MemberBook
   let type: ActivityType
-  let channelIsOpen: Bool
-  let gateways: [AppID: AppGateway]
-  let store: TripStore
-  let clock: ServiceClock
 
   static func letters(to members: [(id: MemberID, record: MemberRecord)]) -> [Letter] {
     members.flatMap { member in
@@ -48,7 +43,7 @@ struct TokenRound: Sendable {
     var answers: [Answered] = []
     for environment in AppID.Environment.allCases {
       let own = letters.filter { $0.environment == environment }
-      guard !own.isEmpty, let gateway = gateway(environment) else { continue }
+      guard !own.isEmpty, let gateway = book.gateway(environment) else { continue }
       let said = await gateway.update(update, of: type, to: own.map(\.token.token))
       for (letter, answer) in zip(own, said) { answers.append((letter, answer)) }
     }
@@ -85,22 +80,12 @@ struct TokenRound: Sendable {
   private func judge(
     _ answer: TokenAnswer, _ letter: Letter, isStorm: Bool
   ) async throws(StoreError) -> TokenVerdict {
-    let served = Set(AppID.Environment.allCases.filter { gateway($0) != nil })
     var verdict = TokenVerdict.gone
-    _ = try await store.changeMember(letter.member, of: trip, at: clock.wall, announce: false) {
-      guard let present = $0, var member = TripMember(stored: present.body) else { return $0 }
-      verdict = member.answered(
-        answer, to: letter.token.token, in: letter.environment, served: served, isStorm: isStorm,
-        at: clock.wall)
-      return MemberRecord(
-        reach: member.reach(channelIsOpen: channelIsOpen), body: member.written())
+    try await book.change(letter.member) {
+      verdict = $0.answered(
+        answer, to: letter.token.token, in: letter.environment, served: book.served,
+        isStorm: isStorm, at: book.clock.wall)
     }
     return verdict
-  }
-
-  private func gateway(_ environment: AppID.Environment) -> AppGateway? {
-    gateways.first {
-      $0.key.bundleID == app.bundleID && $0.key.environment == environment
-    }?.value
   }
 }
