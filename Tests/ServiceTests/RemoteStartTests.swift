@@ -12,7 +12,7 @@ import Testing
   @Test func `get one card each, whatever is restarted`() async throws {
     try await World.with { world in
       var id = ""
-      var phones: [String: StartPhone] = [:]
+      var phones: [String: TestPhone] = [:]
       try await world.withService { caller in
         let starts = world.clock.wall + .seconds(480)
         let trip = try await caller.createTrip(
@@ -22,7 +22,9 @@ import Testing
           ("anna", SystemVersion(18, 1)), ("bela", SystemVersion(17, 4)),
           ("cleo", SystemVersion(18, 0)), ("dora", SystemVersion(17, 2)),
         ] {
-          phones[name] = try await .join(trip.id, as: name, system, caller, world)
+          let phone = try await TestPhone.make(system, of: name, in: world)
+          try await phone.join(trip.id, caller, withStartToken: true)
+          phones[name] = phone
         }
         // One has a dead token beside the good one, and joined with it last.
         let bundleID = world.bundleID
@@ -45,12 +47,15 @@ import Testing
         _ = try await world.redis.call(
           RedisCommand("SADD", "fc:{\(partition)}:unpublished", id))
         try await world.withService { caller in
-          for phone in phones.values { try await phone.waitForCard(world) }
-          if round == 1 { try await phones["bela"]?.reportToken("bela", id, caller, world) }
+          for phone in phones.values { _ = try await phone.waitForCard() }
+          if round == 1, let bela = phones["bela"] {
+            let card = try await bela.waitForCard(withToken: true)
+            try await bela.register(card, of: id, caller)
+          }
           _ = try await caller.call(
             "POST", "/v1/trips/\(id)/notes", #"{"id":"n\#(round)","significant":true}"#)
           for (name, phone) in phones where name != "dora" && (name != "bela" || round > 0) {
-            try await phone.waitUntilItShows(Int64(round + 1), world)
+            try await phone.waitUntilItShows(Int64(round + 1))
           }
         }
       }
@@ -76,15 +81,14 @@ import Testing
     try await World.with { world in
       try await world.withService { caller in
         let starts = (world.clock.wall + .seconds(300)).wholeSeconds
-        var phone: StartPhone?
+        var phone: TestPhone?
         for number in 0..<5 {
           let trip = try await caller.createTrip(
             #"{"name":"Walk \#(number)","notebook":"Birds","startsAt":\#(starts)}"#)
-          if let phone {
-            try await phone.join(trip.id, as: "anna", caller)
-          } else {
-            phone = try await .join(trip.id, as: "anna", SystemVersion(18, 0), caller, world)
+          if phone == nil {
+            phone = try await .make(SystemVersion(18, 0), of: "anna", in: world)
           }
+          try await phone?.join(trip.id, caller, withStartToken: true)
         }
         let number = try #require(phone).phone
         try await world.waitUntil("all trips have begun") {
@@ -102,76 +106,5 @@ import Testing
         }
       }
     }
-  }
-}
-
-/// A phone with a start token.
-private struct StartPhone: Sendable {
-  let phone: Int
-  let system: SystemVersion
-  let token: String
-
-  static func join(
-    _ trip: String, as member: String, _ system: SystemVersion, _ caller: TestCaller,
-    _ world: World
-  ) async throws -> StartPhone {
-    var settings = PhoneSettings(bundleID: world.bundleID)
-    settings.system = system
-    let made = try await world.simulator.run { [settings] apns, _ throws(PhoneError) in
-      try apns.addPhone(settings)
-    }
-    let phone = StartPhone(
-      phone: made.phone, system: system, token: try #require(made.pushToStartToken))
-    try await phone.join(trip, as: member, caller)
-    return phone
-  }
-
-  func join(_ trip: String, as member: String, _ caller: TestCaller) async throws {
-    let joined = try await caller.call(
-      "POST", "/v1/trips/\(trip)/members",
-      #"{"member":"\#(member)","osVersion":"\#(system)","pushToStartToken":"\#(token)"}"#)
-    #expect(joined.status == 200, "\(joined.text)")
-  }
-
-  /// The app was woken and hands over the token of its card.
-  func reportToken(
-    _ member: String, _ trip: String, _ caller: TestCaller, _ world: World
-  ) async throws {
-    let phone = phone
-    let hasToken = await world.simulator.wait(upTo: .seconds(30)) { apns, _ in
-      (try? apns.phone(phone))?.activities.first?.updateToken != nil
-    }
-    #expect(hasToken)
-    let token = try await world.simulator.run { apns, _ throws(PhoneError) in
-      try apns.phone(phone).activities.first?.updateToken ?? ""
-    }
-    let answer = try await caller.call(
-      "POST", "/v1/activity-tokens",
-      #"{"activityToken":"\#(token)","activityID":"\#(member)","member":"\#(member)","#
-        + #""trip":"\#(trip)"}"#)
-    #expect(answer.status == 200, "\(answer.text)")
-  }
-
-  func waitForCard(
-    _ world: World, sourceLocation: SourceLocation = #_sourceLocation
-  ) async throws {
-    let phone = phone
-    let isMet = await world.simulator.wait(upTo: .seconds(30)) { apns, now in
-      (try? apns.cards(of: phone, now: now))?.isEmpty == false
-    }
-    #expect(isMet, "a phone has no card", sourceLocation: sourceLocation)
-  }
-
-  func waitUntilItShows(
-    _ notes: Int64, _ world: World, sourceLocation: SourceLocation = #_sourceLocation
-  ) async throws {
-    let phone = phone
-    let isMet = await world.simulator.wait(upTo: .seconds(30)) { apns, now in
-      guard let text = (try? apns.cards(of: phone, now: now))?.first?.contentState else {
-        return false
-      }
-      return (try? JSONValue.parse(text))?["notesCaptured"]?.int64 == notes
-    }
-    #expect(isMet, "a card does not show \(notes) notes", sourceLocation: sourceLocation)
   }
 }

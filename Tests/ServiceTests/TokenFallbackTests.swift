@@ -13,30 +13,35 @@ import Testing
       try await world.withService { caller in
         let trip = try await caller.createTrip()
         try await world.addPhones(20, to: trip.channelID, showing: trip.contentState)
-        var phones: [TokenPhone] = []
+        var phones: [TestPhone] = []
+        var cards: [TestCard] = []
         for name in ["anna", "bela", "cleo", "dora"] {
-          phones.append(try await .join(trip, as: name, caller, world))
+          let phone = try await TestPhone.make(SystemVersion(17, 4), of: name, in: world)
+          try await phone.join(trip.id, caller)
+          phones.append(phone)
+          cards.append(try await phone.startCard(of: trip, caller))
         }
-        try await note("n1", on: trip, caller)
+        try await caller.note("n1", on: trip.id)
         try await world.waitForPhones(on: trip.channelID) { $0["notesCaptured"]?.int64 == 1 }
-        for phone in phones { try await phone.waitUntilItShows(1, world) }
+        for phone in phones { try await phone.waitUntilItShows(1) }
 
         // One phone's card is gone, and another's token is rotated.
-        let (dead, rotated) = (phones[0], phones[1])
+        let dead = try await phones[0].token(of: cards[0])
         await world.simulator.run { apns, now in
-          apns.setState(.unregistered(since: now), ofToken: dead.token)
+          apns.setState(.unregistered(since: now), ofToken: dead)
         }
+        let (rotated, card) = (phones[1], cards[1])
         let fresh = try await world.simulator.run { apns, now throws(PhoneError) in
-          try apns.rotateUpdateToken(rotated.activityID, on: rotated.phone, now: now)
+          try apns.rotateUpdateToken(card.activityID, on: rotated.phone, now: now)
         }
         let answer = try await caller.call(
           "POST", "/v1/activity-tokens",
-          #"{"activityToken":"\#(fresh)","activityID":"\#(rotated.card)"}"#)
+          #"{"activityToken":"\#(fresh)","activityID":"\#(card.name)"}"#)
         #expect(answer.status == 200, "\(answer.text)")
         for number in 2...4 {
-          try await note("n\(number)", on: trip, caller)
+          try await caller.note("n\(number)", on: trip.id)
           try await world.waitForBroadcast(on: trip.channelID, notes: Int64(number))
-          for phone in phones[1...] { try await phone.waitUntilItShows(Int64(number), world) }
+          for phone in phones[1...] { try await phone.waitUntilItShows(Int64(number)) }
         }
         let answers = await world.simulator.run { apns, _ in apns.statistics.answers }
         #expect(answers[410] == 1, "a dead token is sent to once: \(answers)")
@@ -44,7 +49,7 @@ import Testing
         #expect(read.body["members"]?["updateToken"]?.int64 == 3, "\(read.text)")
 
         _ = try await caller.call("POST", "/v1/trips/\(trip.id)/end")
-        for phone in phones[1...] { try await phone.waitForEnd(world) }
+        for phone in phones[1...] { try await phone.waitForEnd() }
         await world.waitUntilNoChannelIsLeft()
         #expect(await world.simulator.run { apns, _ in apns.complaints.count } == 0)
       }
@@ -62,13 +67,15 @@ import Testing
         #expect(answer.body["reach"]?.string == "token", "\(answer.text)")
         let trip = TestCaller.Trip(
           id: id, channelID: "", contentState: #"{"notesCaptured":0}"#)
-        let phone = try await TokenPhone.join(trip, as: "anna", caller, world)
+        let phone = try await TestPhone.make(SystemVersion(17, 4), of: "anna", in: world)
+        try await phone.join(trip.id, caller)
+        _ = try await phone.startCard(of: trip, caller)
         for number in 1...3 {
-          try await note("n\(number)", on: trip, caller)
-          try await phone.waitUntilItShows(Int64(number), world)
+          try await caller.note("n\(number)", on: trip.id)
+          try await phone.waitUntilItShows(Int64(number))
         }
         _ = try await caller.call("POST", "/v1/trips/\(id)/end")
-        try await phone.waitForEnd(world)
+        try await phone.waitForEnd()
         try await world.waitUntil("the trip has ended") {
           try await caller.call("GET", "/v1/trips/\(id)").body["phase"]?.string == "ended"
         }
@@ -89,10 +96,13 @@ import Testing
       let app = try AppConfiguration(of: store, environment: .production)
       try await world.withService({ $0.apps.append(app) }) { caller in
         let trip = try await caller.createTrip()
-        let phone = try await TokenPhone.join(trip, as: "anna", caller, world, at: store)
+        let phone = try await TestPhone.make(
+          SystemVersion(17, 4), of: "anna", in: world, at: store)
+        try await phone.join(trip.id, caller)
+        _ = try await phone.startCard(of: trip, caller)
         for number in 1...3 {
-          try await note("n\(number)", on: trip, caller)
-          try await phone.waitUntilItShows(Int64(number), world, at: store)
+          try await caller.note("n\(number)", on: trip.id)
+          try await phone.waitUntilItShows(Int64(number))
         }
         let refused = await world.simulator.run { apns, _ in apns.statistics.answers[400] }
         #expect(refused == 1, "the wrong environment is asked once")
@@ -105,102 +115,37 @@ import Testing
     try await World.with { world in
       try await world.withService { caller in
         let trip = try await caller.createTrip()
-        var phones: [TokenPhone] = []
+        var phones: [TestPhone] = []
+        var cards: [TestCard] = []
         for number in 0..<3 {
-          phones.append(try await .join(trip, as: "m\(number)", caller, world))
+          let phone = try await TestPhone.make(SystemVersion(17, 4), of: "m\(number)", in: world)
+          try await phone.join(trip.id, caller)
+          phones.append(phone)
+          cards.append(try await phone.startCard(of: trip, caller))
         }
-        try await note("n1", on: trip, caller)
-        for phone in phones { try await phone.waitUntilItShows(1, world) }
-        let tokens = phones.map(\.token)
-        await world.simulator.run { apns, _ in
+        try await caller.note("n1", on: trip.id)
+        for phone in phones { try await phone.waitUntilItShows(1) }
+        var tokens: [String] = []
+        for (phone, card) in zip(phones, cards) { tokens.append(try await phone.token(of: card)) }
+        await world.simulator.run { [tokens] apns, _ in
           for token in tokens { apns.setState(.wrongEnvironment, ofToken: token) }
         }
-        try await note("n2", on: trip, caller)
+        try await caller.note("n2", on: trip.id)
         try await world.waitUntil("nobody is reached by token") {
           let read = try await caller.call("GET", "/v1/trips/\(trip.id)")
           return read.body["members"]?["updateToken"]?.int64 == 0
         }
         // Quarantined, not struck off: the next word of the app is enough.
-        await world.simulator.run { apns, _ in
+        await world.simulator.run { [tokens] apns, _ in
           for token in tokens { apns.setState(.active, ofToken: token) }
         }
         let answer = try await caller.call(
           "POST", "/v1/activity-tokens",
-          #"{"activityToken":"\#(tokens[0])","activityID":"\#(phones[0].card)"}"#)
+          #"{"activityToken":"\#(tokens[0])","activityID":"\#(cards[0].name)"}"#)
         #expect(answer.body["reach"]?.string == "updateToken", "\(answer.text)")
         #expect(answer.body["firstSeen"]?.string != answer.body["lastSeen"]?.string)
-        try await phones[0].waitUntilItShows(2, world)
+        try await phones[0].waitUntilItShows(2)
       }
     }
-  }
-
-  private func note(
-    _ id: String, on trip: TestCaller.Trip, _ caller: TestCaller
-  ) async throws {
-    let answer = try await caller.call(
-      "POST", "/v1/trips/\(trip.id)/notes", #"{"id":"\#(id)","significant":true}"#)
-    #expect(answer.status == 202, "\(answer.text)")
-  }
-}
-
-/// A phone whose card has a token of its own.
-struct TokenPhone: Sendable {
-  let phone: Int
-  let activityID: Int
-  /// The phone's own ID of the card.
-  let card: String
-  let token: String
-
-  /// A phone that joins in the app, starts its card, and registers the card's token.
-  static func join(
-    _ trip: TestCaller.Trip, as member: String, _ caller: TestCaller, _ world: World,
-    at simulator: RunningSimulator? = nil
-  ) async throws -> TokenPhone {
-    let joined = try await caller.call(
-      "POST", "/v1/trips/\(trip.id)/members", #"{"member":"\#(member)","osVersion":"17.4"}"#)
-    #expect(joined.status == 200, "\(joined.text)")
-    var settings = PhoneSettings(bundleID: world.bundleID)
-    settings.system = SystemVersion(17, 4)
-    let state = Array(trip.contentState.utf8)
-    let made = try await (simulator ?? world.simulator).run {
-      [settings] apns, now throws(PhoneError) in
-      let phone = try apns.addPhone(settings)
-      let activity = try apns.startActivity(
-        on: phone.phone, contentState: state, channelID: nil, now: now)
-      let token = try apns.phone(phone.phone).activities.first?.updateToken ?? ""
-      return (phone: phone.phone, activity: activity, token: token)
-    }
-    let card = "card-\(member)"
-    let answer = try await caller.call(
-      "POST", "/v1/activity-tokens",
-      #"{"activityToken":"\#(made.token)","activityID":"\#(card)","member":"\#(member)","#
-        + #""trip":"\#(trip.id)"}"#)
-    #expect(answer.status == 200, "\(answer.text)")
-    return TokenPhone(
-      phone: made.phone, activityID: made.activity, card: card, token: made.token)
-  }
-
-  func waitUntilItShows(
-    _ notes: Int64, _ world: World, at simulator: RunningSimulator? = nil,
-    sourceLocation: SourceLocation = #_sourceLocation
-  ) async throws {
-    let phone = phone
-    let isMet = await (simulator ?? world.simulator).wait(upTo: .seconds(30)) { apns, now in
-      guard let text = (try? apns.cards(of: phone, now: now))?.first?.contentState else {
-        return false
-      }
-      return (try? JSONValue.parse(text))?["notesCaptured"]?.int64 == notes
-    }
-    #expect(isMet, "a card does not show \(notes) notes", sourceLocation: sourceLocation)
-  }
-
-  func waitForEnd(
-    _ world: World, sourceLocation: SourceLocation = #_sourceLocation
-  ) async throws {
-    let phone = phone
-    let isMet = await world.simulator.wait(upTo: .seconds(30)) { apns, now in
-      (try? apns.cards(of: phone, now: now))?.first?.endedAt != nil
-    }
-    #expect(isMet, "a card does not end", sourceLocation: sourceLocation)
   }
 }

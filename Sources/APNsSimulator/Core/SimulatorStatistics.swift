@@ -12,6 +12,8 @@ package struct SimulatorStatistics: Sendable {
   package private(set) var reasons: [Reason: Int] = [:]
   /// Accepted pushes and broadcasts by priority.
   package private(set) var acceptedByPriority: [Int: Int] = [:]
+  /// Those of them that went to single devices.
+  package private(set) var devicePushesByPriority: [Int: Int] = [:]
   package internal(set) var bytesReceived = 0
 
   mutating func count(_ answer: SimulatedAnswer, request: SimulatedRequest, port: SimulatedPort) {
@@ -25,6 +27,7 @@ package struct SimulatorStatistics: Sendable {
     guard kind != .channelManagement, answer.reason == nil else { return }
     let priority = request.value("apns-priority").flatMap(RequestSyntax.priority) ?? 10
     acceptedByPriority[priority, default: 0] += 1
+    if kind == .devicePush { devicePushesByPriority[priority, default: 0] += 1 }
   }
 }
 

@@ -62,6 +62,12 @@ package struct PublishingPolicy: Sendable, Equatable {
   /// How long the driver waits for an answer before the outcome counts as unknown, 1 s...1 min.
   package var requestTimeout = Duration.seconds(10)
 
+  // MARK: Cards with tokens
+
+  /// Priority-10 updates an hour to a card with a token whose person does not allow frequent
+  /// updates, 1...3,600; the others go at priority 5. Other cards get what the channel gets.
+  package var frugalPerHour = 12
+
   // MARK: Clocks
 
   /// Timestamps this far ahead of the wall clock raise an alarm: the clock was set back.

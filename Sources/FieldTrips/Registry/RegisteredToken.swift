@@ -11,6 +11,7 @@ package struct RegisteredToken: Hashable, Sendable {
   package internal(set) var environment: AppID.Environment
   /// Of the device that has it, where that is known.
   package internal(set) var osVersion: OSVersion?
+  /// Of a card: of its first token.
   package let firstSeen: UnixTime
   /// The last time that the app named it: an older 410 does not count.
   package internal(set) var lastSeen: UnixTime
@@ -23,14 +24,19 @@ package struct RegisteredToken: Hashable, Sendable {
 
   init(
     _ kind: Kind, _ token: PushToken, _ environment: AppID.Environment, osVersion: OSVersion?,
-    at now: UnixTime
+    firstSeen: UnixTime, lastSeen: UnixTime
   ) {
     self.kind = kind
     self.token = token
     self.environment = environment
     self.osVersion = osVersion
-    firstSeen = now
-    lastSeen = now
+    self.firstSeen = firstSeen
+    self.lastSeen = lastSeen
+  }
+
+  /// The card whose token it is; nil for another kind.
+  package var activityID: String? {
+    if case .update(let activityID) = kind { activityID } else { nil }
   }
 
   /// Whether pushes may go to it.

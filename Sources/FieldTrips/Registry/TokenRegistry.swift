@@ -58,12 +58,30 @@ package struct TokenRegistry: Hashable, Sendable {
       tokens[index] = known
       return
     }
-    if case .update = kind { tokens.removeAll { $0.kind == kind } }
-    tokens.append(RegisteredToken(kind, token, environment, osVersion: osVersion, at: now))
+    var firstSeen = now
+    if case .update = kind {
+      // A rotated token makes the card no younger.
+      for earlier in tokens where earlier.kind == kind {
+        firstSeen = min(firstSeen, earlier.firstSeen)
+      }
+      tokens.removeAll { $0.kind == kind }
+    }
+    tokens.append(
+      RegisteredToken(
+        kind, token, environment, osVersion: osVersion, firstSeen: firstSeen, lastSeen: now))
     guard tokens.count > Self.limit,
       let oldest = tokens.indices.min(by: { tokens[$0].lastSeen < tokens[$1].lastSeen })
     else { return }
     tokens.remove(at: oldest)
+  }
+
+  /// Strikes off the token of a card that is over.
+  ///
+  /// - Returns: whether there was one.
+  package mutating func removeCard(_ activityID: String) -> Bool {
+    let count = tokens.count
+    tokens.removeAll { $0.kind == .update(activityID: activityID) }
+    return tokens.count < count
   }
 
   /// Takes in what APNs said to a push.

@@ -7,6 +7,8 @@ package struct TripMember: Hashable, Sendable {
   package private(set) var allowsFrequentUpdates: Bool?
   /// Update tokens, one a card; a person with several devices has several.
   package private(set) var tokens = TokenRegistry()
+  /// Cards that were followed by newer ones, and are to be ended.
+  package private(set) var replaced: Set<String> = []
   /// The member's card, as far as remote starts are concerned.
   package var card = MemberCard()
   /// The person has a push-to-start token: kept here as well, so that the trip can count by reach.
@@ -15,32 +17,77 @@ package struct TripMember: Hashable, Sendable {
   package init() {}
 
   /// Takes what a join brings; what it does not mention stays.
+  ///
+  /// - Returns: whether there is something to send to the member.
   package mutating func join(
     _ join: JoinRequest, environment: AppID.Environment, isLive: Bool, at now: UnixTime
-  ) {
+  ) -> Bool {
     osVersion = join.osVersion ?? osVersion
     allowsFrequentUpdates = join.allowsFrequentUpdates ?? allowsFrequentUpdates
     if join.pushToStartToken != nil { hasStartToken = true }
     // The app has all that its card needs from the reply, so it starts one by itself.
-    if isLive { card.startedInApp(at: UnixTime(milliseconds: now.milliseconds)) }
-    if let token = join.updateToken, let activityID = join.activityID {
-      register(
-        token, of: activityID, environment: join.environment ?? environment,
-        osVersion: join.osVersion, at: now)
+    if isLive, join.startsInApp {
+      card.startedInApp(at: UnixTime(milliseconds: now.milliseconds))
     }
+    guard let token = join.updateToken, let activityID = join.activityID else {
+      return isLive && !join.startsInApp
+    }
+    return register(
+      token, of: activityID, environment: join.environment ?? environment,
+      osVersion: join.osVersion, at: now)
   }
 
   /// Notes the token of one of the member's cards.
+  ///
+  /// - Returns: whether the card is to be sent the newest state: not when the app only names again
+  ///   what is known and good.
+  @discardableResult
   package mutating func register(
     _ token: PushToken, of activityID: String, environment: AppID.Environment,
-    osVersion: OSVersion?, at now: UnixTime
-  ) {
+    osVersion: OSVersion?, at now: UnixTime, rules: StartRules = StartRules()
+  ) -> Bool {
     let now = UnixTime(milliseconds: now.milliseconds)
+    let earlier = tokens.tokens
     tokens.register(
       .update(activityID: activityID), token, in: environment,
       osVersion: osVersion ?? self.osVersion, at: now)
     self.osVersion = osVersion ?? self.osVersion
-    card.confirmed(at: now)
+    let same = earlier.first { $0.kind == .update(activityID: activityID) }
+    if same == nil { confirmCard(at: now, replacing: earlier, rules: rules) }
+    return same?.token != token || same?.isUsable == false
+  }
+
+  /// APNs took the start of a card on the channel: it never has a token, and so never reports.
+  package mutating func startedOnChannel(at now: UnixTime, rules: StartRules = StartRules()) {
+    confirmCard(at: now, replacing: tokens.tokens, rules: rules)
+  }
+
+  /// A card that follows another is there: the earlier one goes. Another device's younger one stays.
+  private mutating func confirmCard(
+    at now: UnixTime, replacing earlier: [RegisteredToken], rules: StartRules
+  ) {
+    guard card.confirmed(at: now) != nil, case .running(let since) = card.state else { return }
+    for token in earlier where token.firstSeen + rules.renewalAge <= since {
+      if let activityID = token.activityID { replaced.insert(activityID) }
+    }
+  }
+
+  /// A card is over: the app said so, or APNs took the end of one that was replaced.
+  ///
+  /// - Parameters:
+  ///   - activityID: nil or unknown for a card on the channel, which has no token.
+  ///   - isDismissed: the person swiped it away, so none is started again.
+  package mutating func cardEnded(_ activityID: String?, isDismissed: Bool, at now: UnixTime) {
+    if let activityID {
+      let wasReplaced = replaced.remove(activityID) != nil
+      let hadToken = tokens.removeCard(activityID)
+      if wasReplaced { return }
+      if hadToken {
+        guard tokens.tokens.isEmpty else { return }
+        return isDismissed ? card.dismissed() : card.ended()
+      }
+    }
+    isDismissed ? card.dismissed() : card.someEnded(at: now)
   }
 
   /// Takes in what APNs said to an update; when the last card is dead, there is none.
@@ -72,6 +119,7 @@ extension TripMember {
     tokens = TokenRegistry(value["tokens"])
     card = value["card"].map { MemberCard($0) } ?? MemberCard()
     hasStartToken = value["startToken"]?.bool ?? false
+    replaced = Set((value["replaced"]?.array ?? []).compactMap(\.string))
   }
 
   package func written() -> [UInt8] {
@@ -81,6 +129,7 @@ extension TripMember {
     if !tokens.tokens.isEmpty { object["tokens"] = tokens.json }
     if card != MemberCard() { object["card"] = card.json }
     if hasStartToken { object["startToken"] = .bool(true) }
+    if !replaced.isEmpty { object["replaced"] = .array(replaced.sorted().map { .string($0) }) }
     return JSONValue.object(object).serialized()
   }
 }
@@ -88,26 +137,31 @@ extension TripMember {
 extension MemberCard {
   /// Reads what ``json`` wrote; of anything else, a card that was never started.
   init(_ value: JSONValue) {
-    let time = value["at"]?.int64.map(UnixTime.init(milliseconds:))
+    let time = Self.time(value["at"])
     let state: State =
       switch (value["state"]?.string, time) {
-      case ("asked", let time?): .asked(at: time)
+      case ("asked", let time?): .asked(at: time, following: Self.time(value["following"]))
       case ("running", let time?): .running(since: time)
       case ("dismissed", _): .dismissed
       default: .none
       }
     self.init(
       state: state, unconfirmed: Int(clamping: value["unconfirmed"]?.int64 ?? 0),
-      lastStart: value["lastStart"]?.int64.map(UnixTime.init(milliseconds:)))
+      lastStart: Self.time(value["lastStart"]), earlierSince: Self.time(value["earlier"]))
+  }
+
+  private static func time(_ value: JSONValue?) -> UnixTime? {
+    value?.int64.map(UnixTime.init(milliseconds:))
   }
 
   var json: JSONValue {
     var object: JSONObject = [:]
     switch state {
     case .none: object["state"] = .string("none")
-    case .asked(let at):
+    case .asked(let at, let following):
       object["state"] = .string("asked")
       object["at"] = .number(JSONNumber(at.milliseconds))
+      if let following { object["following"] = .number(JSONNumber(following.milliseconds)) }
     case .running(let since):
       object["state"] = .string("running")
       object["at"] = .number(JSONNumber(since.milliseconds))
@@ -115,6 +169,7 @@ extension MemberCard {
     }
     if unconfirmed > 0 { object["unconfirmed"] = .number(JSONNumber(Int64(unconfirmed))) }
     if let lastStart { object["lastStart"] = .number(JSONNumber(lastStart.milliseconds)) }
+    if let earlierSince { object["earlier"] = .number(JSONNumber(earlierSince.milliseconds)) }
     return .object(object)
   }
 }

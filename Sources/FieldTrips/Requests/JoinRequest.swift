@@ -13,9 +13,12 @@ package struct JoinRequest: Sendable, Equatable {
   package let activityID: String?
   /// Whether the person allows frequent updates; nil when the app did not say.
   package let allowsFrequentUpdates: Bool?
+  /// Whether the caller is the app, which starts its card by itself from the reply; otherwise the
+  /// card is started by push.
+  package let startsInApp: Bool
 
   /// Reads `{"member", "osVersion"?, "environment"?, "deviceToken"?, "pushToStartToken"?,
-  /// "activityToken"?, "activityID"?, "frequentUpdates"?}`.
+  /// "activityToken"?, "activityID"?, "frequentUpdates"?, "start"?}`.
   package static func read(_ value: JSONValue) throws(Refusal) -> JoinRequest {
     var reader = ObjectReader(value)
     let member = reader.id("member", as: MemberID.self, isRequired: true)
@@ -26,6 +29,7 @@ package struct JoinRequest: Sendable, Equatable {
     let updateToken = reader.token("activityToken")
     let activityID = reader.string("activityID", bytes: 1...128)
     let frequentUpdates = reader.bool("frequentUpdates")
+    let start = reader.choice("start", among: ["app", "push"]) ?? "app"
     if reader.has("activityToken"), !reader.has("activityID") {
       reader.add(
         .missingField, "activityID", "\"activityID\" must say which card the token belongs to.")
@@ -37,7 +41,7 @@ package struct JoinRequest: Sendable, Equatable {
     return JoinRequest(
       member: member, osVersion: osVersion, environment: environment, deviceToken: deviceToken,
       pushToStartToken: pushToStartToken, updateToken: updateToken, activityID: activityID,
-      allowsFrequentUpdates: frequentUpdates)
+      allowsFrequentUpdates: frequentUpdates, startsInApp: start == "app")
   }
 }
 

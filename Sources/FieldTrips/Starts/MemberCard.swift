@@ -6,14 +6,20 @@ package import Clocks
 /// ```
 ///           starting           confirmed                  ended
 ///  none ──────────────▶ asked ───────────▶ running ───────────────▶ none
-///    ▲                    │ │ confirmed late    │ starting (renewal)
-///    └── not confirmed ───┘ └───────────────────┴──▶ running   any ── dismissed ──▶ dismissed
+///    ▲                    │ ▲                 │
+///    └──── refused ───────┘ └─ starting again ┘                any ── dismissed ──▶ dismissed
 /// ```
+/// A start without an answer may have made a card that says nothing: it is never sent again, and
+/// counts as running from the moment it was asked for. Only a card that is about to be ended by the
+/// system is followed by another.
 package struct MemberCard: Hashable, Sendable {
   package enum State: Hashable, Sendable {
     case none
     /// A start was sent, or was about to be, and the card has not reported yet.
-    case asked(at: UnixTime)
+    ///
+    /// - Parameter following: since when the card runs that the new one is to follow, if there is
+    ///   one: it stays until the new one is there.
+    case asked(at: UnixTime, following: UnixTime?)
     /// Since this time, by the card's own account or by the start that it answers.
     case running(since: UnixTime)
     /// Final for this trip, unless the person joins again in the app.
@@ -23,84 +29,111 @@ package struct MemberCard: Hashable, Sendable {
   package private(set) var state: State
   /// Starts that were not confirmed, one after the other.
   package private(set) var unconfirmed: Int
+  /// The last one that APNs did not refuse.
   package private(set) var lastStart: UnixTime?
+  /// Since when the card before this one runs, or ran.
+  package private(set) var earlierSince: UnixTime?
 
-  package init(state: State = .none, unconfirmed: Int = 0, lastStart: UnixTime? = nil) {
+  package init(
+    state: State = .none, unconfirmed: Int = 0, lastStart: UnixTime? = nil,
+    earlierSince: UnixTime? = nil
+  ) {
     self.state = state
     self.unconfirmed = unconfirmed
     self.lastStart = lastStart
+    self.earlierSince = earlierSince
   }
 
   /// Whether a card may be started, or a running one be followed by a new one before it dies.
-  package func verdict(
-    at now: UnixTime, budget: StartBudget, rules: StartRules
-  ) -> StartVerdict {
+  ///
+  /// - Parameter end: of the trip: a card that outlives it is not followed.
+  package func verdict(at now: UnixTime, until end: UnixTime, rules: StartRules) -> StartVerdict {
+    var present: (since: UnixTime, obstacle: StartObstacle)?
     switch state {
-    case .dismissed:
-      return .never(.dismissed)
-    case .running(let since):
-      let renewal = since + LiveActivityLimits.activeLife - rules.renewalLead
-      guard now >= renewal else { return .wait(until: renewal, .hasCard) }
-    case .asked(let at):
-      guard now >= at + rules.confirmation else {
-        return .wait(until: at + rules.confirmation, .unconfirmed)
+    case .dismissed: return .never(.dismissed)
+    case .running(let since): present = (since, .hasCard)
+    case .asked(let at, _): present = (at, .unconfirmed)
+    case .none: break
+    }
+    if let present {
+      guard present.since + LiveActivityLimits.activeLife < end else {
+        return .never(present.obstacle)
       }
-    case .none:
-      break
+      let renewal = present.since + rules.renewalAge
+      guard now >= renewal else { return .wait(until: renewal, present.obstacle) }
     }
-    guard missed(at: now, rules) < rules.attempts else { return .never(.givenUp) }
+    guard missed < rules.attempts else { return .never(.givenUp) }
     if let lastStart, now < lastStart + rules.pause {
-      return .wait(until: lastStart + rules.pause, .unconfirmed)
+      return .wait(until: lastStart + rules.pause, .pausing)
     }
-    let next = budget.nextStart(at: now, rules: rules)
-    return next <= now ? .start : .wait(until: next, .budgetSpent)
+    return .start
   }
 
   /// A start is about to be sent. To be stored before it is, so that a crash cannot send it twice.
-  package mutating func starting(at now: UnixTime, rules: StartRules) {
-    unconfirmed = missed(at: now, rules)
-    state = .asked(at: now)
+  package mutating func starting(at now: UnixTime) {
+    unconfirmed = missed
+    switch state {
+    case .running(let since), .asked(let since, _): state = .asked(at: now, following: since)
+    case .none, .dismissed: state = .asked(at: now, following: nil)
+    }
     lastStart = now
   }
 
-  /// APNs refused the start for good, so there is no card; its answer was certain.
+  /// APNs refused the start for good, so there is no new card; its answer was certain.
   package mutating func startRefused() {
-    if case .asked = state { state = .none }
+    guard case .asked(_, let following) = state else { return }
+    state = following.map { .running(since: $0) } ?? .none
+    lastStart = nil
   }
 
-  /// The card reported itself or its token.
-  package mutating func confirmed(at now: UnixTime) {
+  /// The card reported itself or its token; or APNs took the start of one on a channel, which never
+  /// reports.
+  ///
+  /// - Returns: since when the card runs that this one follows; that one is to be ended.
+  @discardableResult
+  package mutating func confirmed(at now: UnixTime) -> UnixTime? {
+    unconfirmed = 0
     switch state {
-    case .asked(let at): state = .running(since: at)
+    case .asked(let at, let following):
+      state = .running(since: at)
+      earlierSince = following
+      return following
     case .none: state = .running(since: now)
     case .running, .dismissed: break
     }
-    unconfirmed = 0
+    return nil
   }
 
   /// The app starts a card by itself, as on a join: what the person swiped away is forgiven.
   package mutating func startedInApp(at now: UnixTime) {
     state = .running(since: now)
     unconfirmed = 0
+    earlierSince = nil
   }
 
-  /// The card is over, by the system, the app, or a 410 for its token.
+  /// The last of the member's cards with tokens is over.
   package mutating func ended() {
     if state != .dismissed { state = .none }
   }
 
-  package mutating func dismissed() { state = .dismissed }
-
-  /// Whether a push to the card's token can still be seen: nothing lives longer than twelve hours.
-  package func mayBeVisible(at now: UnixTime) -> Bool {
-    switch state {
-    case .none, .dismissed: false
-    case .asked(let since), .running(let since): now < since + LiveActivityLimits.totalLife
-    }
+  /// A card is over, and which one is not known: while the one before may still be seen, it is taken
+  /// for that.
+  package mutating func someEnded(at now: UnixTime) {
+    if let earlierSince, now < earlierSince + LiveActivityLimits.totalLife { return }
+    ended()
   }
 
-  private func missed(at now: UnixTime, _ rules: StartRules) -> Int {
-    guard case .asked(let at) = state, now >= at + rules.confirmation else { return unconfirmed }
-    return unconfirmed + 1
+  package mutating func dismissed() { state = .dismissed }
+
+  /// Starts without a word from their cards, the last one included.
+  private var missed: Int {
+    if case .asked = state { unconfirmed + 1 } else { unconfirmed }
+  }
+}
+
+extension RegisteredToken {
+  /// Whether a push to the card can still be seen: nothing lives longer than twelve hours.
+  package func mayBeVisible(at now: UnixTime) -> Bool {
+    now < firstSeen + LiveActivityLimits.totalLife
   }
 }

@@ -21,6 +21,11 @@ package struct StartBudget: Hashable, Sendable {
     starts.removeAll { $0 <= now - .seconds(86_400) }
   }
 
+  /// Takes back a start that certainly came to nothing.
+  package mutating func refund(_ time: UnixTime) {
+    if let index = starts.lastIndex(of: time) { starts.remove(at: index) }
+  }
+
   private func next(_ limit: Int, in span: Duration, at now: UnixTime) -> UnixTime {
     let recent = starts.filter { $0 > now - span }
     guard recent.count >= limit else { return now }

@@ -9,7 +9,8 @@ package struct StartRules: Hashable, Sendable {
   package var perDay: Int
   /// Starts of one device in an hour.
   package var perHour: Int
-  /// A started card reports its token, or that it runs, within this time; else it is not confirmed.
+  /// A card that was started for a token reports it within this time; else the member is shown as not
+  /// confirmed.
   package var confirmation: Duration
   /// Between two starts of one member on one trip.
   package var pause: Duration
@@ -30,6 +31,9 @@ package struct StartRules: Hashable, Sendable {
     self.attempts = attempts
     self.renewalLead = renewalLead
   }
+
+  /// The age at which a card is followed by a new one.
+  package var renewalAge: Duration { LiveActivityLimits.activeLife - renewalLead }
 }
 
 /// Whether a card may be started now.
@@ -47,10 +51,12 @@ package enum StartObstacle: String, Hashable, Sendable {
   case hasCard
   /// The person swiped the trip's card away.
   case dismissed
-  /// The last start has not been confirmed yet.
+  /// A start was sent, and its card has not reported: it may be there all the same.
   case unconfirmed
+  /// A card ended a short while ago.
+  case pausing
   /// Several starts were never confirmed: the device does not show them.
   case givenUp
-  /// The device's budget of starts is spent: send an alert instead.
+  /// The device's budget of starts is spent.
   case budgetSpent
 }

@@ -46,6 +46,8 @@ package enum DueKind: String, Hashable, Sendable, CaseIterable {
   case start
   case end
   case staleRefresh = "stale"
+  /// Some members' cards are to be started, or followed by new ones.
+  case cards
   case channelDeletion = "channel"
   case forget
 }

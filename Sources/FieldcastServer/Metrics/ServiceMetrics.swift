@@ -58,6 +58,16 @@ struct ServiceMetrics: Sendable {
     page.counters(
       "fieldcast_broadcasts_failed", "Broadcasts that APNs did not accept.",
       [(["cause": "throttled"], counts.throttled), (["cause": "other"], counts.failed)])
+    page.counters(
+      "fieldcast_card_pushes", "Pushes to single cards by their tokens, whatever came of them.",
+      [(["kind": "update"], counts.tokenPushes), (["kind": "start"], counts.starts)])
+    page.counter(
+      "fieldcast_card_starts_withheld",
+      "Starts that waited since the person's devices had as many as they may.",
+      counts.startsWithheld)
+    page.counters(
+      "fieldcast_tokens_struck_off", "Tokens of cards that are not sent to any more.",
+      [(["cause": "dead"], counts.tokensRetired), (["cause": "storm"], counts.tokensQuarantined)])
     page.gauge(
       "fieldcast_partitions_owned", "Partitions that this node owns.",
       await owner.ownerships.count)

@@ -26,6 +26,10 @@ final class OwnedTrip: @unchecked Sendable {
   var publisher: ChannelPublisher
   /// Of its members with update tokens; nil while there are none.
   var waves: TokenWaves?
+  /// When its members are next looked through for cards to start; nil while that is not known.
+  var cardsDueAt: UnixTime?
+  /// Times in a row that APNs refused starts for now.
+  var startFailures = 0
   /// Goes along with the next priority-10 broadcast.
   var alert: AlertText?
   /// For the timeline: the triggers that no broadcast at priority 10 has carried.

@@ -86,7 +86,10 @@ extension Owner {
           to: draft.revision, at: now, isSignificant: draft.isSignificant)
       }
       if draft.mustReload { changedElsewhere.append(trip) }
-      if !draft.members.isEmpty { owe(draft.members, of: trip) }
+      if !draft.members.isEmpty {
+        owe(draft.members, of: trip)
+        startMembers(draft.members, of: trip)
+      }
       perform(draft.actions, for: trip)
       step(trip)
       if trip.isResting, !draft.mustReload { forgetInMemory(trip) }

@@ -88,6 +88,7 @@ extension Owner {
     case .start: await advance(trip, by: .startDue)
     case .end: isDone = await requestEnd(of: trip)
     case .staleRefresh: await advance(trip, by: .staleRefreshDue)
+    case .cards: startMembers(of: trip)
     case .channelDeletion: await advance(trip, by: .channelDeletionDue)
     case .forget: isDone = await forget(trip)
     }

@@ -55,9 +55,7 @@ extension Owner {
       case .schedule(_, let at): due(trip.holding, at: at)
       case .unschedule: break
       case .openChannel: openChannel(for: trip)
-      case .startMembers:
-        trip.tasks += 1
-        nursery.start { [self] in await startMembers(of: trip) }
+      case .startMembers: startMembers(of: trip)
       case .refresh: trip.publisher.refresh()
       case .publishEnd(on: nil):
         // Nobody listens on a channel, so only who has a token is told.

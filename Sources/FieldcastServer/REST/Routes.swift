@@ -48,6 +48,9 @@ struct Routes: Sendable {
     ) {
       .response(await api.join($0.request, trip: $0["trip"]))
     }
+    router.on("GET", "/v1/trips/{trip}/members/{member}", for: [.trips, .devices], by: access) {
+      .response(await api.readMember(trip: $0["trip"], member: $0["member"]))
+    }
     router.on("DELETE", "/v1/trips/{trip}/members/{member}", for: [.trips, .devices], by: access) {
       .response(await api.leave(trip: $0["trip"], member: $0["member"]))
     }
@@ -75,6 +78,9 @@ struct Routes: Sendable {
     router.on("POST", "/v1/activity-tokens", for: [.devices], by: access, bodyLimit: Self.smallBody)
     {
       .response(await tokens.registerActivityToken($0.request))
+    }
+    router.on("DELETE", "/v1/activity-tokens/{activity}", for: [.devices], by: access) {
+      .response(await tokens.endActivity($0["activity"], query: $0.query))
     }
   }
 

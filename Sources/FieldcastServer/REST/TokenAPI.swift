@@ -29,6 +29,55 @@ struct TokenAPI: Sendable {
     }
   }
 
+  /// A card is over on its phone: nothing more is sent to it.
+  ///
+  /// - Parameters:
+  ///   - query: `reason`, `ended` or `dismissed`; `trip` and `member` for a card that has no token,
+  ///     as one on the channel.
+  func endActivity(_ activityID: String, query: QueryItems) async -> HTTPResponse {
+    await api.answering {
+      let isDismissed = try Self.isDismissed(query["reason"])
+      let owner = try await owner(ofEnded: activityID, query)
+      let isOpen = try await api.record(of: owner.trip).life.channel.openID != nil
+      var isNews = false
+      let outcome = try await api.store.changeMember(
+        owner.member, of: owner.trip, at: api.clock.wall, announce: isNews
+      ) { present in
+        guard let present, var member = TripMember(stored: present.body) else { return present }
+        member.cardEnded(activityID, isDismissed: isDismissed, at: api.clock.wall)
+        isNews = member.card.state == .none
+        return MemberRecord(reach: member.reach(channelIsOpen: isOpen), body: member.written())
+      }
+      if outcome == .unknownTrip { throw ProblemError(.unknownTrip(owner.trip.text)) }
+      if isNews { await api.news.changed(owner.trip) }
+      // One that was over already is over: told twice is told once.
+      return HTTPResponse(status: 204, fields: [:], body: [])
+    }
+  }
+
+  private static func isDismissed(_ reason: String?) throws(Refusal) -> Bool {
+    switch reason {
+    case "dismissed"?: return true
+    case "ended"?, nil: return false
+    case let other?:
+      throw Refusal(
+        Problem(.badValue, "\"reason\" is ended or dismissed, not \(other.prefix(20))."))
+    }
+  }
+
+  private func owner(
+    ofEnded activityID: String, _ query: QueryItems
+  ) async throws -> ActivityOwner {
+    if let known = try await api.store.owner(ofActivity: activityID) { return known }
+    guard let trip = query["trip"], let name = query["member"] else {
+      throw Refusal(
+        Problem(
+          .unknownActivity,
+          "This card was not registered before: name its trip and member, as ?trip=…&member=…."))
+    }
+    return ActivityOwner(trip: try api.tripID(trip), member: try api.memberID(name))
+  }
+
   private func registerPerson(_ wanted: TokenRegistration) async throws -> HTTPResponse {
     let environment = try environment(of: wanted)
     if let trip = wanted.trip { _ = try await api.record(of: trip) }
@@ -52,18 +101,19 @@ struct TokenAPI: Sendable {
     // First, since a rotated token may come at once and name its card alone.
     try await api.store.noteActivity(activityID, owner)
     let isOpen = record.life.channel.openID != nil
+    var isNews = false
     let outcome = try await api.store.changeMember(
-      owner.member, of: owner.trip, at: api.clock.wall, announce: true
+      owner.member, of: owner.trip, at: api.clock.wall, announce: isNews
     ) { present in
       guard let present, var member = TripMember(stored: present.body) else { return nil }
-      member.register(
+      isNews = member.register(
         wanted.token, of: activityID, environment: environment, osVersion: wanted.osVersion,
         at: api.clock.wall)
       return MemberRecord(reach: member.reach(channelIsOpen: isOpen), body: member.written())
     }
     switch outcome {
     case .stored(let stored?):
-      await api.news.changed(owner.trip)
+      if isNews { await api.news.changed(owner.trip) }
       let tokens = TripMember(stored: stored.body)?.tokens
       return reply(
         tokens?[wanted.token], member: owner.member, trip: owner.trip, reach: stored.reach)
@@ -145,20 +195,25 @@ extension TripAPI {
     return environment
   }
 
-  /// Lets a member's trips know whether cards can be started there from here.
+  /// Lets a member's trips know whether cards can be started there from here, and live ones that one
+  /// may have to be.
   func noteStartToken(
     of member: MemberID, on trips: [TripID], hasToken: Bool
   ) async throws(StoreError) {
     for (trip, life) in zip(trips, await store.lives(of: trips)) {
       guard let life = try life.get() else { continue }
       let isOpen = life.channel.openID != nil
-      _ = try await store.changeMember(member, of: trip, at: clock.wall, announce: false) {
+      let isNews = hasToken && life.phase == .live
+      let outcome = try await store.changeMember(
+        member, of: trip, at: clock.wall, announce: isNews
+      ) {
         guard let present = $0, var known = TripMember(stored: present.body),
           known.hasStartToken != hasToken
         else { return $0 }
         known.hasStartToken = hasToken
         return MemberRecord(reach: known.reach(channelIsOpen: isOpen), body: known.written())
       }
+      if isNews, case .stored = outcome { await news.changed(trip) }
     }
   }
 }

@@ -18,11 +18,12 @@ extension TripAPI {
       let environment = try environment(of: wanted, on: before)
       let canStart = try await noteTokens(of: wanted, environment: environment, joining: trip)
       let isOpen = before.life.channel.openID != nil
+      var isNews = false
       let outcome = try await store.changeMember(
-        wanted.member, of: trip, at: clock.wall, announce: wanted.updateToken != nil
+        wanted.member, of: trip, at: clock.wall, announce: isNews
       ) { present in
         var member = present.flatMap { TripMember(stored: $0.body) } ?? TripMember()
-        member.join(
+        isNews = member.join(
           wanted, environment: environment, isLive: before.life.phase == .live, at: clock.wall)
         member.hasStartToken = canStart
         return MemberRecord(reach: member.reach(channelIsOpen: isOpen), body: member.written())
@@ -39,7 +40,7 @@ extension TripAPI {
             status: 409, kind: "trip-full", title: "The trip is full",
             detail: "The trip has \(count) members, as many as it may have."))
       }
-      if wanted.updateToken != nil { await news.changed(trip) }
+      if isNews { await news.changed(trip) }
       // Read after joining: a state that changed meanwhile is either in this reply or comes by the
       // channel, never neither.
       let record = try await record(of: trip)
@@ -79,15 +80,32 @@ extension TripAPI {
     return !person.tokens.starts.isEmpty
   }
 
+  // MARK: GET /v1/trips/{trip}/members/{member}
+
+  /// How one member is reached, how its card is, and why none is started.
+  func readMember(trip text: String, member name: String) async -> HTTPResponse {
+    await answering {
+      let trip = try await record(of: try tripID(text))
+      let member = try memberID(name)
+      guard let record = try await store.member(member, of: trip.id),
+        let known = TripMember(stored: record.body)
+      else {
+        throw Refusal(Problem(.unknownMember, "\(member) is no member of the trip \(trip.id)."))
+      }
+      let person = try await store.people([.member(member)])[0].get()
+      let document = MemberDocument(
+        trip: trip, member: member, reach: record.reach, known: known, person: person,
+        now: clock.wall)
+      return .json(200, document.written())
+    }
+  }
+
   // MARK: DELETE /v1/trips/{trip}/members/{member}
 
   func leave(trip text: String, member name: String) async -> HTTPResponse {
     await answering {
       let trip = try tripID(text)
-      let member: MemberID
-      do throws(IdentifierError) { member = try MemberID(name) } catch {
-        throw Refusal(Problem(.badIdentifier, error.message))
-      }
+      let member = try memberID(name)
       let outcome = try await store.changeMember(
         member, of: trip, at: clock.wall, announce: false
       ) { _ in nil }

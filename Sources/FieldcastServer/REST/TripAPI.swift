@@ -73,6 +73,13 @@ struct TripAPI: Sendable {
     return trip
   }
 
+  /// The member that a path or query names.
+  func memberID(_ text: String) throws(Refusal) -> MemberID {
+    do throws(IdentifierError) { return try MemberID(text) } catch {
+      throw Refusal(Problem(.badIdentifier, error.message))
+    }
+  }
+
   func record(of trip: TripID) async throws -> TripRecord {
     guard let record = try await store.trip(trip) else {
       throw ProblemError(.unknownTrip(trip.text))

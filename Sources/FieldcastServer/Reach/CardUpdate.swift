@@ -12,6 +12,8 @@ struct CardUpdate: Sendable {
   var state: ReservedState
   var alert: AlertText?
   var sentAt: UnixTime
+  /// Of an end; nil takes the trip's.
+  var dismissal: Dismissal?
 
   var timestampSeconds: Int64 { state.timestampSeconds }
 }
@@ -37,8 +39,10 @@ extension AppGateway {
   ) async -> [TokenPushAnswer] {
     do {
       let payload = try Self.payload(update, of: type).encoded()
-      return try await send(
-        payload, priority: update.priority, sentAt: update.sentAt, to: tokens)
+      let options = try PushOptions(
+        .liveActivity, priority: PushPriority(rawValue: UInt8(update.priority)),
+        expiration: .until(update.sentAt + LiveActivityLimits.activeLife))
+      return await send(payload, options, to: tokens)
     } catch {
       return tokens.map { _ in .defect("\(error)") }
     }
@@ -46,12 +50,9 @@ extension AppGateway {
 
   /// - Parameter payload: of a Live Activity.
   func send(
-    _ payload: [UInt8], priority: Int, sentAt: UnixTime, to tokens: [PushToken]
-  ) async throws(PushRuleError) -> [TokenPushAnswer] {
-    let template = client.template(
-      try PushOptions(
-        .liveActivity, priority: PushPriority(rawValue: UInt8(priority)),
-        expiration: .until(sentAt + LiveActivityLimits.activeLife)))
+    _ payload: [UInt8], _ options: PushOptions, to tokens: [PushToken]
+  ) async -> [TokenPushAnswer] {
+    let template = client.template(options)
     var answers = [TokenPushAnswer](repeating: .said(.unknown), count: tokens.count)
     var known: [(index: Int, token: DeviceToken)] = []
     // One that APNs could never have given is answered as APNs would.
@@ -73,7 +74,8 @@ extension AppGateway {
     }
     return LiveActivityPayload(
       update.isEnd
-        ? .end(dismissalDate: times.dismissal.date(endingAt: update.sentAt))
+        ? .end(
+          dismissalDate: (update.dismissal ?? times.dismissal).date(endingAt: update.sentAt))
         : .update(staleDate: times.staleDate(sentAt: update.sentAt)),
       timestampSeconds: update.timestampSeconds,
       contentState: type.definition.envelope.wrap(state), alert: alert)

@@ -2,25 +2,50 @@ internal import Clocks
 internal import FieldTrips
 internal import TripStore
 
-/// How members who joined before the trip began get their cards: by push, once.
+/// How members get their cards by push: those who joined before the trip began or were joined by
+/// someone else, whose card was lost, or whose card the system is about to end.
 ///
 /// A start is recorded before it is sent, with the person's budget and with the member's card. If
 /// the node dies between the two, that member is not started; never would one see two cards.
 extension Owner {
-  /// Starts the cards of all members who have a start token and no card.
-  func startMembers(of trip: OwnedTrip) async {
-    defer {
-      trip.tasks -= 1
-      restIfPossible(trip)
+  /// Looks through all members, and starts the cards that may be started now.
+  func startMembers(of trip: OwnedTrip) {
+    trip.tasks += 1
+    nursery.start { [self] in
+      await passThrough(trip)
+      await passed(trip)
     }
+  }
+
+  /// Something changed about these members that may let them have a card.
+  func startMembers(_ members: [MemberID], of trip: OwnedTrip) {
+    // Who took the partition over does not know when it has to look next: it looks at all.
+    guard trip.cardsDueAt != nil else { return startMembers(of: trip) }
+    trip.tasks += 1
+    nursery.start { [self] in
+      await passThrough(members, of: trip)
+      await passed(trip)
+    }
+  }
+
+  private func passed(_ trip: OwnedTrip) {
+    trip.tasks -= 1
+    restIfPossible(trip)
+  }
+
+  private func passThrough(_ trip: OwnedTrip) async {
+    guard trip.isHeld, !isDraining, trip.life.mayPublishUpdate else { return }
+    // Should this node die on the way, another one begins anew.
+    guard await lookAgain(at: clock.wall + Self.passLimit, for: trip, isExact: true) else { return }
+    // Who joins after this pass has a card that is younger.
+    var next = clock.wall + StartRound.rules.renewalAge
     var cursor: String?
     var retry = Retry()
     repeat {
       guard trip.isHeld, !isDraining, trip.life.mayPublishUpdate else { return }
       do throws(StoreError) {
         let page = try await store.members(of: trip.id, after: cursor, limit: 200)
-        let waiting = page.members.filter { StartRound.mayStart($0.record) }
-        if !waiting.isEmpty { try await start(waiting, of: trip) }
+        next = min(next, try await start(page.members, of: trip) ?? next)
         cursor = page.next
       } catch {
         log.warning(
@@ -29,36 +54,109 @@ extension Owner {
         guard (try? await retry.pause(on: loop)) != nil else { return }
       }
     } while cursor != nil
+    await lookAgain(at: next, for: trip, isExact: true)
   }
 
+  private func passThrough(_ members: [MemberID], of trip: OwnedTrip) async {
+    guard trip.isHeld, !isDraining, trip.life.mayPublishUpdate else { return }
+    do throws(StoreError) {
+      var present: [(id: MemberID, record: MemberRecord)] = []
+      for member in members {
+        if let record = try await store.member(member, of: trip.id) {
+          present.append((member, record))
+        }
+      }
+      if let next = try await start(present, of: trip) {
+        await lookAgain(at: next, for: trip, isExact: false)
+      }
+    } catch {
+      log.warning(
+        "members cannot be started; trying again", ["trip": "\(trip.id)", "reason": "\(error)"])
+      await lookAgain(at: clock.wall + .seconds(10), for: trip, isExact: false)
+    }
+  }
+
+  /// - Returns: when one of them is to be looked at again.
   private func start(
     _ members: [(id: MemberID, record: MemberRecord)], of trip: OwnedTrip
-  ) async throws(StoreError) {
+  ) async throws(StoreError) -> UnixTime? {
+    let now = clock.wall
+    var waiting: [MemberID] = []
+    var next: UnixTime?
+    for member in members {
+      switch StartRound.verdict(member.record, at: now, until: trip.life.times.endsAt) {
+      case .start?: waiting.append(member.id)
+      case .wait(let time, _)?: next = min(next ?? time, time)
+      case .never?, nil: break
+      }
+    }
+    guard !waiting.isEmpty else { return next }
     let reserved = try await store.reserve(
-      .update, for: trip.id, timestampSeconds: clock.wall.wholeSeconds, anchor: nil,
+      .update, for: trip.id, timestampSeconds: now.wholeSeconds, anchor: nil,
       owner: trip.holding.ownership)
-    guard case .reserved(let state) = reserved else { return }
+    guard case .reserved(let state) = reserved else { return next }
     let round = StartRound(
       book: book(of: trip, in: state.life), definition: trip.definition, type: trip.type,
       state: state)
-    let grants = try await round.grant(members.map(\.id))
-    counts.startsWithheld += grants.withheld
+    let grants = try await round.grant(waiting)
     if grants.withheld > 0 {
+      counts.startsWithheld += grants.withheld
       log.info(
-        "cards are not started: the devices' budgets of starts are spent",
+        "cards are not started yet: the devices' budgets of starts are spent",
         ["trip": "\(trip.id)", "members": "\(grants.withheld)"])
     }
-    var left = grants.starts
+    let again = try await send(grants.starts, round, of: trip)
+    return [next, grants.next, again].compactMap(\.self).min()
+  }
+
+  /// - Returns: when those whom APNs refused for now are to be tried again.
+  private func send(
+    _ starts: [StartRound.Start], _ round: StartRound, of trip: OwnedTrip
+  ) async throws(StoreError) -> UnixTime? {
+    var left = starts
+    var throttled = 0
     // A dead token gives way to another of the same person; there are few.
     for _ in 0..<4 where !left.isEmpty {
       let answers = await round.send(left)
       counts.starts += answers.count
       noteStorm(answers.map(\.answer))
       let outcome = try await round.settle(answers, isStorm: storm.isRaging)
+      if outcome.accepted > 0 { trip.startFailures = 0 }
+      throttled += outcome.throttled
+      if !outcome.following.isEmpty { owe(outcome.following, of: trip) }
       if let defect = outcome.defect {
         log.error("APNs refuses starts", ["trip": "\(trip.id)", "reason": defect])
       }
       left = outcome.again
     }
+    guard throttled > 0 else { return nil }
+    let pause = Duration.seconds(30 << min(trip.startFailures, 5))
+    trip.startFailures += 1
+    return clock.wall + pause
+  }
+
+  /// How long a pass may take before another begins.
+  private static var passLimit: Duration { .seconds(60) }
+
+  /// Remembers durably when the trip's members are to be looked through.
+  ///
+  /// - Parameter isExact: whether this replaces an earlier time.
+  /// - Returns: false when that cannot be stored now, since the partition or the store is lost.
+  @discardableResult
+  private func lookAgain(at time: UnixTime, for trip: OwnedTrip, isExact: Bool) async -> Bool {
+    if !isExact, let known = trip.cardsDueAt, known <= time { return true }
+    trip.cardsDueAt = time
+    var retry = Retry()
+    while trip.isHeld, !isDraining, trip.life.mayPublishUpdate {
+      do throws(StoreError) {
+        try await store.changeDue(
+          [.schedule(.trip(.cards, trip.id), at: time)], of: trip.holding.partition)
+        due(trip.holding, at: time)
+        return true
+      } catch {
+        guard (try? await retry.pause(on: loop)) != nil else { return false }
+      }
+    }
+    return false
   }
 }

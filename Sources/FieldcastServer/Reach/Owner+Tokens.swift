@@ -36,13 +36,16 @@ extension Owner {
     _ update: CardUpdate, _ waves: TokenWaves, of trip: OwnedTrip
   ) async -> Bool {
     waves.owed = []
+    let frugalPriority = waves.frugalPriority(
+      of: update, perHour: settings.policy.frugalPerHour, at: clock.now)
     var cursor: String?
     var retry = Retry(longest: .seconds(2))
     repeat {
       guard trip.isHeld, !isDraining else { return false }
       do throws(StoreError) {
         let page = try await store.singleMembers(of: trip.id, after: cursor)
-        try await round(update, TokenRound.letters(to: page.members), waves, of: trip)
+        let letters = TokenRound.letters(to: page.members, at: clock.wall)
+        try await round(update, letters, frugally: frugalPriority, waves, of: trip)
         cursor = page.next
       } catch {
         log.warning(
@@ -61,21 +64,25 @@ extension Owner {
   }
 
   private func round(
-    _ update: CardUpdate, _ letters: [TokenRound.Letter], _ waves: TokenWaves, of trip: OwnedTrip
+    _ update: CardUpdate, _ letters: [TokenRound.Letter], frugally frugalPriority: Int,
+    _ waves: TokenWaves, of trip: OwnedTrip
   ) async throws(StoreError) {
     guard !letters.isEmpty else { return }
     let round = TokenRound(book: book(of: trip, in: trip.life), type: trip.type)
     var letters = letters
+    var bereft: [MemberID] = []
     // Twice: a token that one environment does not know is tried in the other.
     for _ in 0..<2 where !letters.isEmpty {
-      let answers = await round.send(update, to: letters)
+      let answers = await round.send(update, frugalPriority: frugalPriority, to: letters)
       noteStorm(answers.map(\.answer))
       let outcome = try await round.settle(answers, isStorm: storm.isRaging)
       waves.owed.formUnion(outcome.owed)
+      bereft += outcome.bereft
       counts.tokenPushes += answers.count
       report(outcome, of: trip)
       letters = outcome.moved
     }
+    if !bereft.isEmpty, !update.isEnd { startMembers(bereft, of: trip) }
   }
 
   /// Takes in a batch of answers, before any of them is judged.
@@ -134,20 +141,22 @@ extension Owner {
     let members = waves.owed
     waves.owed = []
     do throws(StoreError) {
-      let isEnd = trip.life.mayPublishEnd
-      let reserved = try await store.reserve(
-        isEnd ? .end : .update, for: trip.id, timestampSeconds: clock.wall.wholeSeconds,
-        anchor: nil, owner: trip.holding.ownership)
-      guard case .reserved(let state) = reserved else { return }
       var present: [(id: MemberID, record: MemberRecord)] = []
       for member in members {
         if let record = try await store.member(member, of: trip.id) {
           present.append((member, record))
         }
       }
+      let letters = TokenRound.letters(to: present, at: clock.wall)
+      guard !letters.isEmpty else { return }
+      let isEnd = trip.life.mayPublishEnd
+      let reserved = try await store.reserve(
+        isEnd ? .end : .update, for: trip.id, timestampSeconds: clock.wall.wholeSeconds,
+        anchor: nil, owner: trip.holding.ownership)
+      guard case .reserved(let state) = reserved else { return }
       let update = CardUpdate(
         isEnd: isEnd, priority: 10, state: state, alert: nil, sentAt: clock.wall)
-      try await round(update, TokenRound.letters(to: present), waves, of: trip)
+      try await round(update, letters, frugally: update.priority, waves, of: trip)
     } catch {
       waves.owed.formUnion(members)
       log.warning(

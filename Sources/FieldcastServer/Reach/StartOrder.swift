@@ -6,6 +6,7 @@ internal import TripStore
 
 /// A start for devices that are alike.
 struct StartOrder: Sendable {
+  var trip: TripID
   var way: RemoteStart
   var state: ReservedState
   /// JSON, byte for byte.
@@ -22,7 +23,12 @@ extension AppGateway {
   ) async -> [TokenPushAnswer] {
     do {
       let payload = try Self.payload(order, of: type).encoded()
-      return try await send(payload, priority: 10, sentAt: order.sentAt, to: tokens)
+      // A phone that was away gets one start of a trip, the newest.
+      let options = try PushOptions(
+        .liveActivity, priority: .immediate,
+        expiration: .until(order.sentAt + LiveActivityLimits.activeLife),
+        collapseID: order.trip.text)
+      return await send(payload, options, to: tokens)
     } catch {
       return tokens.map { _ in .defect("\(error)") }
     }

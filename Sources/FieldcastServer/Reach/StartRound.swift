@@ -11,11 +11,28 @@ struct StartRound: Sendable {
     let token: PushToken
     let environment: AppID.Environment
     let way: RemoteStart
+    /// When it was recorded.
+    let at: UnixTime
+  }
+
+  struct Grants: Sendable {
+    var starts: [Start] = []
+    /// Members whose devices' budgets of starts are spent.
+    var withheld = 0
+    /// When it is worth looking again: the earliest time at which one of them may be started.
+    var next: UnixTime?
+
+    mutating func wait(until time: UnixTime) { next = min(next ?? time, time) }
   }
 
   struct Outcome: Sendable {
     /// Starts that certainly came to nothing and may go another way.
     var again: [Start] = []
+    var accepted = 0
+    /// Refused for now, to be tried again later.
+    var throttled = 0
+    /// Members with a card that follows one with a token, which is to be ended.
+    var following: [MemberID] = []
     /// Why APNs refuses starts by good tokens; the last reason.
     var defect: String?
   }
@@ -26,55 +43,68 @@ struct StartRound: Sendable {
   let definition: TripDefinition
   let type: ActivityType
   let state: ReservedState
-  private static let rules = StartRules()
+  static let rules = StartRules()
 
   private var channel: ChannelID? { state.life.channel.openID }
 
-  /// Whether no start was sent and no card is known, as far as the record says.
-  static func mayStart(_ record: MemberRecord) -> Bool {
-    TripMember(stored: record.body).map { mayStart($0) } ?? false
-  }
-
-  /// One of unknown outcome is never sent again: it may have made a card that says nothing.
-  private static func mayStart(_ member: TripMember) -> Bool {
-    member.hasStartToken && member.tokens.cards.isEmpty && member.card.state == .none
-      && member.card.unconfirmed == 0
+  /// Whether a card may be started, as far as the member's record says; nil where none can be.
+  static func verdict(
+    _ record: MemberRecord, at now: UnixTime, until end: UnixTime
+  ) -> StartVerdict? {
+    guard let member = TripMember(stored: record.body), member.hasStartToken else { return nil }
+    return member.card.verdict(at: now, until: end, rules: rules)
   }
 
   /// Records the starts that may be sent now: in the person's budget first, then with the card.
-  func grant(
-    _ members: [MemberID]
-  ) async throws(StoreError) -> (starts: [Start], withheld: Int) {
-    var starts: [Start] = []
-    var withheld = 0
+  func grant(_ members: [MemberID]) async throws(StoreError) -> Grants {
+    var grants = Grants()
     for member in members {
-      var isGranted = false
       let now = UnixTime(milliseconds: book.clock.wall.milliseconds)
+      var isGranted = false
+      var waits: UnixTime?
       let person = try await book.store.changePerson(.member(member)) {
-        isGranted =
-          !$0.tokens.starts.isEmpty
-          && $0.starts.nextStart(at: now, rules: Self.rules) <= now
-        if isGranted { $0.starts.count(at: now) }
+        isGranted = false
+        waits = nil
+        guard !$0.tokens.starts.isEmpty else { return }
+        let next = $0.starts.nextStart(at: now, rules: Self.rules)
+        guard next <= now else { return waits = next }
+        isGranted = true
+        $0.starts.count(at: now)
       }
-      guard isGranted else {
-        if !person.tokens.starts.isEmpty { withheld += 1 }
-        continue
+      if let waits {
+        grants.withheld += 1
+        grants.wait(until: waits)
       }
-      var way: RemoteStart?
+      guard isGranted else { continue }
       let token = person.tokens.starts[0]
-      try await book.change(member) { known in
-        way = nil
-        guard Self.mayStart(known),
-          known.card.verdict(at: now, budget: StartBudget(), rules: Self.rules) == .start
-        else { return }
-        way = self.way(of: token, known)
-        if way != nil { known.card.starting(at: now, rules: Self.rules) }
+      if let way = try await record(member, token, at: now) {
+        grants.starts.append(
+          Start(
+            member: member, token: token.token, environment: token.environment, way: way, at: now))
+      } else {
+        try await refund(member, now)
       }
-      guard let way else { continue }
-      starts.append(
-        Start(member: member, token: token.token, environment: token.environment, way: way))
     }
-    return (starts, withheld)
+    return grants
+  }
+
+  /// - Returns: how to start the card; nil when it must not be any more.
+  private func record(
+    _ member: MemberID, _ token: RegisteredToken, at now: UnixTime
+  ) async throws(StoreError) -> RemoteStart? {
+    var way: RemoteStart?
+    try await book.change(member) { known in
+      way = nil
+      guard known.card.verdict(at: now, until: state.life.times.endsAt, rules: Self.rules) == .start
+      else { return }
+      way = self.way(of: token, known)
+      if way != nil { known.card.starting(at: now) }
+    }
+    return way
+  }
+
+  private func refund(_ member: MemberID, _ time: UnixTime) async throws(StoreError) {
+    try await book.store.changePerson(.member(member)) { $0.starts.refund(time) }
   }
 
   /// Sends them, those that are alike together.
@@ -87,7 +117,8 @@ struct StartRound: Sendable {
     let groups = Dictionary(grouping: starts) { Group(environment: $0.environment, way: $0.way) }
     for (group, own) in groups {
       let order = StartOrder(
-        way: group.way, state: state, attributes: definition.attributes, sentAt: book.clock.wall)
+        trip: book.trip, way: group.way, state: state, attributes: definition.attributes,
+        sentAt: book.clock.wall)
       let said =
         await book.gateway(group.environment)?.start(order, of: type, to: own.map(\.token))
         ?? own.map { _ in .defect("No app of that environment is configured here.") }
@@ -103,13 +134,37 @@ struct StartRound: Sendable {
       case .unsure: break  // there may be a card
       case .defect(let reason):
         outcome.defect = reason
-        try await book.change(start.member) { $0.card.startRefused() }
-      case .later: try await book.change(start.member) { $0.card.startRefused() }
+        try await refused(start)
+      case .later:
+        outcome.throttled += 1
+        try await refused(start)
       case .said(let said):
         if let next = try await judge(said, start, isStorm: isStorm) { outcome.again.append(next) }
+        guard said == .accepted else { continue }
+        outcome.accepted += 1
+        if case .onChannel = start.way, try await isFollowing(start) {
+          outcome.following.append(start.member)
+        }
       }
     }
     return outcome
+  }
+
+  /// A card on the channel is there as soon as APNs has the start.
+  ///
+  /// - Returns: whether it follows one with a token.
+  private func isFollowing(_ start: Start) async throws(StoreError) -> Bool {
+    var follows = false
+    try await book.change(start.member) {
+      $0.startedOnChannel(at: start.at)
+      follows = !$0.replaced.isEmpty
+    }
+    return follows
+  }
+
+  private func refused(_ start: Start) async throws(StoreError) {
+    try await book.change(start.member) { $0.card.startRefused() }
+    try await refund(start.member, start.at)
   }
 
   /// - Returns: how to start the member's card instead, after a certain refusal.
@@ -129,19 +184,23 @@ struct StartRound: Sendable {
       try await book.change(start.member) { way = self.way(of: next, $0) }
       if let way, next.token != start.token || next.environment != start.environment {
         return Start(
-          member: start.member, token: next.token, environment: next.environment, way: way)
+          member: start.member, token: next.token, environment: next.environment, way: way,
+          at: start.at)
       }
     }
     try await book.change(start.member) {
       $0.card.startRefused()
       $0.hasStartToken = !person.tokens.starts.isEmpty
     }
+    try await refund(start.member, start.at)
     return nil
   }
 
   private func way(of token: RegisteredToken, _ member: TripMember) -> RemoteStart? {
     var device = member.device
     device.osVersion = token.osVersion ?? device.osVersion
+    // Whether there is a card already was asked before.
+    device.hasUpdateToken = false
     return device.remoteStart(channel: channel)
   }
 }

@@ -12,6 +12,10 @@ struct TokenRound: Sendable {
     let token: RegisteredToken
     /// Where it is sent to.
     let environment: AppID.Environment
+    /// The card was followed by a newer one, and is to be ended.
+    let isReplaced: Bool
+    /// The person does not allow frequent updates.
+    let isFrugal: Bool
   }
 
   struct Outcome: Sendable {
@@ -20,6 +24,8 @@ struct TokenRound: Sendable {
     var retryAfter: Duration?
     /// Letters for another environment than the one that did not know them.
     var moved: [Letter] = []
+    /// Whose last token was retired: they may be started again.
+    var bereft: [MemberID] = []
     var retired = 0
     var quarantined = 0
     /// Why APNs refuses pushes to good tokens; the last reason.
@@ -31,23 +37,53 @@ struct TokenRound: Sendable {
   let book: MemberBook
   let type: ActivityType
 
-  static func letters(to members: [(id: MemberID, record: MemberRecord)]) -> [Letter] {
-    members.flatMap { member in
-      (TripMember(stored: member.record.body)?.tokens.cards ?? [])
-        .map { Letter(member: member.id, token: $0, environment: $0.environment) }
+  /// To every card that can still be seen.
+  static func letters(
+    to members: [(id: MemberID, record: MemberRecord)], at now: UnixTime
+  ) -> [Letter] {
+    members.flatMap { (id, record) -> [Letter] in
+      guard let member = TripMember(stored: record.body) else { return [] }
+      return member.tokens.cards.filter { $0.mayBeVisible(at: now) }.map {
+        Letter(
+          member: id, token: $0, environment: $0.environment,
+          isReplaced: $0.activityID.map(member.replaced.contains) ?? false,
+          isFrugal: member.allowsFrequentUpdates == false)
+      }
     }
   }
 
   /// Sends to all of them, each in the environment of its token.
-  func send(_ update: CardUpdate, to letters: [Letter]) async -> [Answered] {
+  ///
+  /// - Parameter frugalPriority: for those who do not allow frequent updates.
+  func send(
+    _ update: CardUpdate, frugalPriority: Int, to letters: [Letter]
+  ) async -> [Answered] {
     var answers: [Answered] = []
     for environment in AppID.Environment.allCases {
-      let own = letters.filter { $0.environment == environment }
-      guard !own.isEmpty, let gateway = book.gateway(environment) else { continue }
-      let said = await gateway.update(update, of: type, to: own.map(\.token.token))
-      for (letter, answer) in zip(own, said) { answers.append((letter, answer)) }
+      guard let gateway = book.gateway(environment) else { continue }
+      for (update, own) in sorted(letters, update, frugalPriority)
+      where own.contains(where: { $0.environment == environment }) {
+        let own = own.filter { $0.environment == environment }
+        let said = await gateway.update(update, of: type, to: own.map(\.token.token))
+        for (letter, answer) in zip(own, said) { answers.append((letter, answer)) }
+      }
     }
     return answers
+  }
+
+  private func sorted(
+    _ letters: [Letter], _ update: CardUpdate, _ frugalPriority: Int
+  ) -> [(CardUpdate, [Letter])] {
+    var (frugal, replaced) = (update, update)
+    frugal.priority = frugalPriority
+    replaced.isEnd = true
+    replaced.alert = nil
+    replaced.dismissal = .atOnce
+    return [
+      (update, letters.filter { !$0.isReplaced && !$0.isFrugal }),
+      (frugal, letters.filter { !$0.isReplaced && $0.isFrugal }),
+      (replaced, letters.filter(\.isReplaced)),
+    ]
   }
 
   /// Keeps what the answers change about tokens.
@@ -62,19 +98,31 @@ struct TokenRound: Sendable {
       case .later(let retryAfter):
         outcome.owed.append(letter.member)
         outcome.retryAfter = [outcome.retryAfter, retryAfter].compactMap(\.self).max()
+      case .said(.accepted) where letter.isReplaced: try await ended(letter)
       case .said(.accepted) where letter.token.acceptedIn.contains(letter.environment): break
       case .said(let said):
         switch try await judge(said, letter, isStorm: isStorm) {
         case .kept, .gone: break
         case .moved(let other):
           outcome.moved.append(
-            Letter(member: letter.member, token: letter.token, environment: other))
-        case .retired: outcome.retired += 1
+            Letter(
+              member: letter.member, token: letter.token, environment: other,
+              isReplaced: letter.isReplaced, isFrugal: letter.isFrugal))
+        case .retired:
+          outcome.retired += 1
+          outcome.bereft.append(letter.member)
         case .quarantined: outcome.quarantined += 1
         }
       }
     }
     return outcome
+  }
+
+  /// The card that was followed by another is gone.
+  private func ended(_ letter: Letter) async throws(StoreError) {
+    try await book.change(letter.member) {
+      $0.cardEnded(letter.token.activityID, isDismissed: false, at: book.clock.wall)
+    }
   }
 
   private func judge(

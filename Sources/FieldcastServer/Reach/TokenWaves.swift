@@ -1,3 +1,4 @@
+internal import Clocks
 internal import FieldTrips
 internal import Transport
 
@@ -24,6 +25,9 @@ final class TokenWaves: @unchecked Sendable {
   /// Times in a row that something was owed after a wave.
   var failures = 0
   private var waiters: [Waiter] = []
+  /// What cards may be sent at priority 10 whose persons do not allow frequent updates; one for all
+  /// of them, since they are sent the same.
+  private var frugal: TokenBucket?
 
   /// Notes what is to go out, unless something newer waits.
   func add(_ update: CardUpdate) {
@@ -35,6 +39,20 @@ final class TokenWaves: @unchecked Sendable {
   func takePending() -> CardUpdate? {
     defer { pending = nil }
     return pending
+  }
+
+  /// The priority of an update for those who do not allow frequent ones. An end goes at 10 always.
+  func frugalPriority(of update: CardUpdate, perHour: Int, at now: Moment) -> Int {
+    guard update.priority == 10, !update.isEnd else { return update.priority }
+    var bucket =
+      frugal
+      ?? TokenBucket(
+        refillInterval: .seconds(3_600) / perHour, capacity: max(2, perHour / 4),
+        level: Double(max(2, perHour / 4)), at: now)
+    defer { frugal = bucket }
+    guard bucket.ready() <= now else { return 5 }
+    bucket.spend(at: now)
+    return 10
   }
 
   /// - Returns: whether everyone was sent this state, or a newer one.

@@ -31,19 +31,20 @@ extension TripStore {
   ///
   /// - Parameters:
   ///   - announce: whether the owner is to hear of it by the log, since there may be something to
-  ///     send.
+  ///     send; asked after `change`.
   ///   - limit: members that the trip may have.
   ///   - change: gets nil for who is not a member; answers nil for who is not to be one.
   package func changeMember(
-    _ member: MemberID, of trip: TripID, at now: UnixTime, announce: Bool,
-    limit: Int = 1_000_000, _ change: (MemberRecord?) -> MemberRecord?
+    _ member: MemberID, of trip: TripID, at now: UnixTime,
+    announce: @autoclosure () -> Bool, limit: Int = 1_000_000,
+    _ change: (MemberRecord?) -> MemberRecord?
   ) async throws(StoreError) -> MemberOutcome {
     var present = try await self.member(member, of: trip)
     for _ in 0..<Self.mostMemberTries {
       let record = change(present)
       guard record != present else { return .unchanged }
       let put = try await putMember(
-        member, of: trip, from: present, to: record, at: now, announce: announce, limit: limit)
+        member, of: trip, from: present, to: record, at: now, announce: announce(), limit: limit)
       switch put {
       case .stored: return .stored(record)
       case .unknownTrip: return .unknownTrip

@@ -109,12 +109,36 @@ func pushToken(_ number: Int) throws -> PushToken {
       .accepted, to: one, in: .production, served: both, isStorm: false, at: noon)
     _ = member.answered(
       .unknown, to: one, in: .production, served: both, isStorm: false, at: noon)
-    member.card.starting(at: noon + .seconds(1), rules: StartRules())
+    member.card.starting(at: noon + .seconds(1))
     #expect(TripMember(stored: member.written()) == member)
     var person = Person()
     person.register(.pushToStart, one, in: .development, osVersion: nil, at: noon)
     person.starts.count(at: noon)
     #expect(Person(stored: person.written()) == person)
+  }
+
+  @Test func `a card that follows another has it ended, and leaves younger ones alone`() {
+    var member = TripMember()
+    let later = noon + .seconds(4 * 3_600)
+    let renewal = noon + StartRules().renewalAge
+    member.register(one, of: "old", environment: .development, osVersion: nil, at: noon)
+    member.register(two, of: "other", environment: .development, osVersion: nil, at: later)
+    member.card.starting(at: renewal)
+    #expect(member.replaced.isEmpty, "it may never come")
+    let isNews = member.register(
+      two, of: "new", environment: .development, osVersion: nil, at: renewal + .seconds(9))
+    #expect(isNews && member.replaced == ["old"])
+    #expect(TripMember(stored: member.written()) == member)
+    let isNewsAgain = member.register(
+      two, of: "new", environment: .development, osVersion: nil, at: renewal + .seconds(20))
+    #expect(!isNewsAgain)
+    member.cardEnded("old", isDismissed: false, at: renewal + .seconds(30))
+    #expect(member.replaced.isEmpty && member.tokens.cards.count == 2)
+    #expect(member.card.state == .running(since: renewal))
+    // A rotated token makes its card no younger: at the end of its life nothing is sent any more.
+    member.register(one, of: "other", environment: .development, osVersion: nil, at: renewal)
+    let cards = member.tokens.cards.filter { $0.mayBeVisible(at: later + .seconds(12 * 3_600)) }
+    #expect(cards.map(\.activityID) == ["new"])
   }
 
   /// Any order of registrations and answers: a token that was retired is never usable before its

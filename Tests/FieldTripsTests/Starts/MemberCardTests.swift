@@ -4,36 +4,40 @@ import Testing
 
 @Suite struct `A member's card` {
   let rules = StartRules()
-  let budget = StartBudget()
   let hour = Duration.seconds(3_600)
+
+  let end = noon + .seconds(24 * 3_600)
+
+  private func verdict(_ card: MemberCard, _ now: UnixTime) -> StartVerdict {
+    card.verdict(at: now, until: end, rules: rules)
+  }
 
   @Test func `is started once, however often it is asked for`() {
     var card = MemberCard()
-    #expect(card.verdict(at: noon, budget: budget, rules: rules) == .start)
-    card.starting(at: noon, rules: rules)
-    #expect(
-      card.verdict(at: noon + .seconds(1), budget: budget, rules: rules)
-        == .wait(until: noon + .seconds(120), .unconfirmed))
+    #expect(verdict(card, noon) == .start)
+    card.starting(at: noon)
+    // Nothing was heard of it, and yet it may be there: no other is started beside it.
+    let renewal = noon + hour * 8 - .seconds(1_800)
+    #expect(verdict(card, noon + hour) == .wait(until: renewal, .unconfirmed))
     card.confirmed(at: noon + .seconds(5))
     #expect(card.state == .running(since: noon))
-    #expect(
-      card.verdict(at: noon + hour, budget: budget, rules: rules)
-        == .wait(until: noon + hour * 8 - .seconds(1_800), .hasCard))
+    #expect(verdict(card, noon + hour) == .wait(until: renewal, .hasCard))
   }
 
   @Test func `is given up after three starts that nobody confirmed`() {
+    let end = noon + hour * 200
     var card = MemberCard()
     var now = noon
     var starts = 0
-    for _ in 0..<100 {
-      if card.verdict(at: now, budget: budget, rules: rules) == .start {
-        card.starting(at: now, rules: rules)
+    for _ in 0..<1_000 {
+      if card.verdict(at: now, until: end, rules: rules) == .start {
+        card.starting(at: now)
         starts += 1
       }
       now = now + .seconds(300)
     }
     #expect(starts == 3)
-    #expect(card.verdict(at: now, budget: budget, rules: rules) == .never(.givenUp))
+    #expect(card.verdict(at: now, until: end, rules: rules) == .never(.givenUp))
     // It was only late: everything is well again.
     card.confirmed(at: now)
     #expect(card.unconfirmed == 0)
@@ -44,36 +48,57 @@ import Testing
     card.dismissed()
     card.ended()
     card.confirmed(at: noon)
-    #expect(card.verdict(at: noon + hour, budget: budget, rules: rules) == .never(.dismissed))
+    #expect(verdict(card, noon + hour) == .never(.dismissed))
     card.startedInApp(at: noon + hour)
     #expect(card.state == .running(since: noon + hour))
   }
 
-  @Test func `is renewed before the system ends it`() {
-    let card = MemberCard(state: .running(since: noon), lastStart: noon)
+  @Test func `is followed by a new one before the system ends it, if the trip goes on`() {
+    var card = MemberCard(state: .running(since: noon), lastStart: noon)
     let due = noon + .seconds(27_000)
-    #expect(
-      card.verdict(at: due - .seconds(1), budget: budget, rules: rules)
-        == .wait(until: due, .hasCard))
-    #expect(card.verdict(at: due, budget: budget, rules: rules) == .start)
-    #expect(card.mayBeVisible(at: noon + hour * 11) && !card.mayBeVisible(at: noon + hour * 12))
+    #expect(verdict(card, due - .seconds(1)) == .wait(until: due, .hasCard))
+    #expect(verdict(card, due) == .start)
+    #expect(card.verdict(at: due, until: noon + hour * 8, rules: rules) == .never(.hasCard))
+    // Until the new one is there, the old one counts; a refusal leaves it as it was.
+    card.starting(at: due)
+    card.startRefused()
+    #expect(card.state == .running(since: noon))
+    #expect(verdict(card, due + .seconds(30)) == .start)
+    card.starting(at: due + .seconds(30))
+    #expect(card.confirmed(at: due + .seconds(40)) == noon)
+    #expect(card.state == .running(since: due + .seconds(30)))
+    // The old one dies later, and nobody says which of the two it was.
+    card.someEnded(at: noon + hour * 11)
+    #expect(card.state == .running(since: due + .seconds(30)))
+    card.someEnded(at: noon + hour * 13)
+    #expect(card.state == .none)
   }
 
-  @Test func `a refusal is certain, and does not count as a start that was missed`() {
+  @Test func `a refusal is certain, and does not count as a start`() {
     var card = MemberCard()
-    card.starting(at: noon, rules: rules)
+    card.starting(at: noon)
     card.startRefused()
     #expect(card.state == .none && card.unconfirmed == 0)
-    #expect(
-      card.verdict(at: noon + .seconds(60), budget: budget, rules: rules)
-        == .wait(until: noon + .seconds(1_800), .unconfirmed))
+    #expect(verdict(card, noon + .seconds(1)) == .start)
+  }
+
+  @Test func `comes back half an hour after its start at the earliest`() {
+    var card = MemberCard()
+    card.starting(at: noon)
+    card.confirmed(at: noon + .seconds(5))
+    card.ended()
+    let next = noon + .seconds(1_800)
+    #expect(verdict(card, noon + .seconds(60)) == .wait(until: next, .pausing))
+    #expect(verdict(card, next) == .start)
   }
 
   @Test func `waits while the device's budget is spent`() {
-    let spent = StartBudget(starts: (0..<3).map { noon + .seconds($0 * 60) })
-    #expect(
-      MemberCard().verdict(at: noon + .seconds(180), budget: spent, rules: rules)
-        == .wait(until: noon + hour, .budgetSpent))
+    var spent = StartBudget(starts: (0..<3).map { noon + .seconds($0 * 60) })
+    let now = noon + .seconds(180)
+    #expect(spent.nextStart(at: now, rules: rules) == noon + hour)
+    // One that came to nothing is given back.
+    spent.refund(noon + .seconds(60))
+    #expect(spent.nextStart(at: now, rules: rules) == now)
   }
 
   /// Thirty wishes for starts in an hour, over six trips, for days.
@@ -93,10 +118,11 @@ import Testing
       case 2 where dice.happens(oneIn: 30): cards[index].dismissed()
       case 3: cards[index].startRefused()
       default:
-        let verdict = cards[index].verdict(at: now, budget: budget, rules: rules)
-        guard verdict == .start else { continue }
+        guard verdict(cards[index], now) == .start,
+          budget.nextStart(at: now, rules: rules) <= now
+        else { continue }
         #expect(cards[index].state != .dismissed)
-        cards[index].starting(at: now, rules: rules)
+        cards[index].starting(at: now)
         budget.count(at: now)
         sent.append(now)
       }

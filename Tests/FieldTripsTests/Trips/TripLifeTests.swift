@@ -211,7 +211,7 @@ import Testing
       } else if let (kind, at) = due.min(by: { $0.value < $1.value }) {
         now = max(now, at)
         due[kind] = nil
-        deliver(event(kind))
+        if let event = event(kind) { deliver(event) }
       }
     }
 
@@ -231,13 +231,14 @@ import Testing
       }
     }
 
-    func event(_ kind: DueKind) -> TripEvent {
+    func event(_ kind: DueKind) -> TripEvent? {
       switch kind {
       case .start: .startDue
       case .end: .endDue
       case .staleRefresh: .staleRefreshDue
       case .channelDeletion: .channelDeletionDue
       case .forget: .forgetDue
+      case .cards: nil  // of its members, not of its life
       }
     }
   }

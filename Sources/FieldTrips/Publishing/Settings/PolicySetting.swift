@@ -5,6 +5,7 @@ package struct PolicySetting: Sendable {
     case rule = "The rule"
     case tail = "Priority 5"
     case answers = "Refusals and failures"
+    case tokens = "Cards reached by token"
     case clocks = "Clocks"
     case app = "The app"
   }

@@ -2,7 +2,7 @@ internal import Clocks
 
 extension PublishingSettings {
   /// Every setting, in the order in which a person meets them.
-  package static let all: [PolicySetting] = budget + rule + tail + answers + clocks + app
+  package static let all: [PolicySetting] = budget + rule + tail + answers + tokens + clocks + app
 
   private static let budget = [
     number(
@@ -115,6 +115,15 @@ extension PublishingSettings {
     seconds(
       .answers, "request-timeout", 1...60, \.policy.requestTimeout,
       "Without an answer for so long, it is unknown whether phones were told."),
+  ]
+
+  private static let tokens = [
+    count(
+      .tokens, "frugal", 1...3_600, "updates an hour", \.policy.frugalPerHour,
+      """
+      Priority-10 updates by token to a card whose person does not allow frequent updates; the \
+      others go at priority 5. Other cards get what the channel gets.
+      """)
   ]
 
   private static let clocks = [

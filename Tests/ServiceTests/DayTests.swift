@@ -1,0 +1,242 @@
+import APNsSimulator
+import Clocks
+import FieldcastServer
+import Foundation
+import HTTP
+import JSON
+import Testing
+
+/// Everyone on one trip: phones of all kinds, a day long, with a service that is stopped and started
+/// in between. What every phone shows is compared with the truth.
+@Suite struct `A day of a mixed group` {
+  @Test func `leaves every phone with the truth`() async throws {
+    try await World.with(speed: 2_400) { world in
+      let store = try await AppStoreSide.start(beside: world)
+      var day: Day?
+      try await world.withService({ $0.apps.append(store.app) }) { caller in
+        let group = try await Day.begin(in: world, store, caller)
+        try await group.startAll(caller)
+        try await group.capture(1...5, caller)
+        try await group.expectTruth("in the morning")
+        try await group.misfortunes(caller)
+        try await group.capture(6...8, caller)
+        try await group.expectTruth("before the restart")
+        day = group
+      }
+      let group = try #require(day)
+      try await world.withService({ $0.apps.append(store.app) }) { caller in
+        try await group.capture(9...12, caller)
+        try await group.join(late: "jana", caller)
+        try await group.expectTruth("after the restart")
+        // Eight hours after its start the system ends a card: by then there is a new one.
+        for name in ["anna", "cleo", "dora"] {
+          let phone = try group.phone(name)
+          let card = try await phone.waitForCard(2, withToken: name == "dora")
+          if name == "dora" { try await phone.register(card, of: group.trip.id, caller) }
+        }
+        try await world.waitUntil("the first cards are over") {
+          try await group.phone("anna").cards().first?.endedAt != nil
+        }
+        try await group.capture(13...15, caller)
+        group.overByNow(["bela", "fina", "fina's old phone", "gert"])
+        try await group.expectTruth("in the evening")
+        _ = try await caller.call("POST", "/v1/trips/\(group.trip.id)/end")
+        for phone in group.phones { try await phone.waitForEnd() }
+        try await group.expectEnd()
+        await world.waitUntilNoChannelIsLeft()
+      }
+      try group.write()
+      await store.simulator.stop()
+    }
+  }
+}
+
+/// The other environment's APNs, where the app from the store is at home.
+private struct AppStoreSide: Sendable {
+  let simulator: RunningSimulator
+  let app: AppConfiguration
+
+  static func start(beside world: World) async throws -> AppStoreSide {
+    var configuration = SimulatorConfiguration()
+    configuration.environment = .production
+    // Keys of one name and team are taken for one key.
+    configuration.apps = [SimulatedAppSettings(bundleID: world.bundleID, teamID: "FIELDCAST2")]
+    let simulator = try await Simulator.start(
+      configuration, clock: world.clock, loop: world.loop,
+      folder: world.folder.appendingPathComponent("store").path)
+    return AppStoreSide(
+      simulator: simulator, app: try AppConfiguration(of: simulator, environment: .production))
+  }
+}
+
+/// The group, and what each phone should show.
+private final class Day {
+  let world: World
+  let trip: TestCaller.Trip
+  private(set) var phones: [TestPhone] = []
+  private var reach: [String: String] = [:]
+  /// Phones that show nothing alive, with the reason.
+  private var without: [String: String] = [:]
+  private var notes: Int64 = 0
+  private var rows: [String] = []
+
+  private init(_ world: World, _ trip: TestCaller.Trip) {
+    self.world = world
+    self.trip = trip
+  }
+
+  static func begin(
+    in world: World, _ store: AppStoreSide, _ caller: TestCaller
+  ) async throws -> Day {
+    let starts = (world.clock.wall + .seconds(1_800)).wholeSeconds
+    let trip = try await caller.createTrip(
+      #"{"name":"Day","notebook":"Birds","dismissal":600,"startsAt":\#(starts),"#
+        + #""endsAt":\#(starts + 16 * 3_600)}"#)
+    let day = Day(world, trip)
+    try await day.add("cleo", SystemVersion(18, 1), "push-to-start, channel")
+    try await day.add("dora", SystemVersion(17, 2), "push-to-start, token")
+    for name in ["cleo", "dora"] {
+      try await day.phone(name).join(trip.id, caller, withStartToken: true)
+    }
+    try await day.add("anna", SystemVersion(18, 0), "channel")
+    try await day.add("bela", SystemVersion(17, 4), "token")
+    try await day.add("emil", SystemVersion(16, 0), "none", without: "no Live Activities")
+    try await day.add("fina", SystemVersion(18, 0), "two devices, channel")
+    try await day.add("fina's old phone", SystemVersion(17, 4), "two devices, token", of: "fina")
+    try await day.add("gert", SystemVersion(17, 4), "wrong environment", at: store.simulator)
+    try await day.add("hugo", SystemVersion(17, 4), "dead token")
+    try await day.add("ivan", SystemVersion(18, 0), "swiped away")
+    return day
+  }
+
+  private func add(
+    _ name: String, _ system: SystemVersion, _ reach: String, of member: String? = nil,
+    without: String? = nil, at simulator: RunningSimulator? = nil
+  ) async throws {
+    phones.append(try await .make(system, of: member ?? name, in: world, at: simulator))
+    names.append(name)
+    self.reach[name] = reach
+    self.without[name] = without
+  }
+
+  private var names: [String] = []
+
+  func phone(_ name: String) throws -> TestPhone {
+    phones[try #require(names.firstIndex(of: name))]
+  }
+
+  /// The trip begins: those with start tokens get their cards by push, the others start them.
+  func startAll(_ caller: TestCaller) async throws {
+    _ = try await phone("cleo").waitForCard()
+    let card = try await phone("dora").waitForCard(withToken: true)
+    try await phone("dora").register(card, of: trip.id, caller)
+    for name in ["anna", "fina", "ivan"] {
+      let phone = try phone(name)
+      try await phone.join(trip.id, caller, withStartToken: name == "anna")
+      _ = try await phone.startCard(of: trip, on: trip.channelID, caller)
+    }
+    for name in ["bela", "fina's old phone", "gert", "hugo"] {
+      let phone = try phone(name)
+      try await phone.join(trip.id, caller)
+      _ = try await phone.startCard(of: trip, caller)
+    }
+    try await phone("emil").join(trip.id, caller)
+  }
+
+  func capture(_ numbers: ClosedRange<Int>, _ caller: TestCaller) async throws {
+    for number in numbers {
+      // By all doors in turn, a quarter of an hour apart.
+      let note = #"{"trip":"\#(trip.id)","id":"n\#(number)","place":"Pond \#(number)"}"#
+      switch number % 3 {
+      case 0: try await caller.add(toStream: note)
+      case 1: try await caller.publish(note)
+      default:
+        let answer = try await caller.call("POST", "/v1/trips/\(trip.id)/notes", note)
+        #expect(answer.status == 202, "\(answer.text)")
+      }
+      notes = Int64(number)
+      try await world.loop.sleep(for: .seconds(900) / 2_400)
+    }
+  }
+
+  /// One phone's token dies, and one person swipes the card away.
+  func misfortunes(_ caller: TestCaller) async throws {
+    let hugo = try phone("hugo")
+    let token = try await hugo.token(of: try await hugo.waitForCard())
+    await hugo.simulator.run { apns, now in
+      apns.setState(.unregistered(since: now), ofToken: token)
+    }
+    without["hugo"] = "its token died"
+    let ivan = try phone("ivan")
+    let card = try await ivan.waitForCard()
+    let number = ivan.phone
+    try await ivan.simulator.run { apns, now throws(PhoneError) in
+      try apns.dismiss(card.activityID, on: number, now: now)
+    }
+    let answer = try await caller.call(
+      "DELETE",
+      "/v1/activity-tokens/\(card.name)?reason=dismissed&trip=\(trip.id)&member=ivan")
+    #expect(answer.status == 204, "\(answer.text)")
+    without["ivan"] = "swiped away"
+  }
+
+  func join(late name: String, _ caller: TestCaller) async throws {
+    try await add(name, SystemVersion(18, 2), "channel, joined late")
+    let joined = try await caller.call(
+      "POST", "/v1/trips/\(trip.id)/members", #"{"member":"\#(name)","osVersion":"18.2"}"#)
+    let state = try #require(joined.body["contentState"])
+    let present = TestCaller.Trip(
+      id: trip.id, channelID: trip.channelID,
+      contentState: String(decoding: state.serialized(), as: UTF8.self))
+    _ = try await phone(name).startCard(of: present, on: trip.channelID, caller)
+  }
+
+  func overByNow(_ names: [String]) {
+    for name in names { without[name] = "eight hours are over, and it has no start token" }
+  }
+
+  /// That every phone with a living card shows the mapper's result over all notes.
+  func expectTruth(_ when: String) async throws {
+    for (name, phone) in zip(names, phones) {
+      if let reason = without[name] {
+        rows.append(row(name, "nothing new: \(reason)", when))
+        continue
+      }
+      try await phone.waitUntilItShows(notes)
+      let card = try #require(try await phone.liveCards().last, "\(name) has no living card \(when)")
+      let state = try JSONValue.parse(card.contentState)
+      #expect(state["notesCaptured"]?.int64 == notes, "\(name) \(when)")
+      #expect(state["lastPlaceName"]?.string == "Pond \(notes)", "\(name) \(when)")
+      rows.append(row(name, card.contentState, when))
+    }
+  }
+
+  /// That every card is over, none came twice, and nobody was troubled without need.
+  func expectEnd() async throws {
+    for (name, phone) in zip(names, phones) {
+      let cards = try await phone.cards()
+      let expected = ["anna", "cleo", "dora"].contains(name) ? 2 : name == "emil" ? 0 : 1
+      #expect(cards.count == expected, "\(name)")
+      guard without[name] == nil, let last = cards.last else { continue }
+      let state = try JSONValue.parse(last.contentState)
+      #expect(state["notesCaptured"]?.int64 == notes, "\(name) at the end")
+      rows.append(row(name, last.contentState, "at the end"))
+    }
+    let answers = await world.simulator.run { apns, _ in apns.statistics.answers }
+    #expect(answers[410] == 1, "a dead token is sent to once: \(answers)")
+    #expect(answers[400] == 1, "the wrong environment is asked once: \(answers)")
+    #expect(await world.simulator.run { apns, _ in apns.complaints.count } == 0)
+    let ledger = try #require(await world.ledger(of: trip.channelID))
+    expectOrder(in: ledger)
+  }
+
+  private func row(_ name: String, _ shown: String, _ when: String) -> String {
+    "\(name) | \(reach[name] ?? "") | \(shown) | \(when)"
+  }
+
+  /// The table of who showed what when, for who wants to see it.
+  func write() throws {
+    guard let path = ProcessInfo.processInfo.environment["FIELDCAST_DAY_TABLE"] else { return }
+    try (rows.joined(separator: "\n") + "\n").write(toFile: path, atomically: true, encoding: .utf8)
+  }
+}
