@@ -77,7 +77,7 @@ import Testing
         }
         let card = try await anna.startCard(of: trip, caller)
         _ = try await bela.startCard(of: trip, on: trip.channelID, caller)
-        try await world.waitUntil("the new card has the state") { try await pushes(world) == 1 }
+        try await world.waitUntil("the new card has the state") { await pushes(world) == 1 }
         for path in ["\(card.name)?reason=dismissed", "x?reason=dismissed&trip=\(trip.id)&member=bela"]
         {
           let answer = try await caller.call("DELETE", "/v1/activity-tokens/\(path)")

@@ -53,7 +53,7 @@ extension SimulatedAPNs {
     draft.topic = topic
   }
 
-  func checkToken(
+  mutating func checkToken(
     _ request: SimulatedRequest, _ draft: inout DevicePushDraft, now: UnixTime
   ) throws(DeviceRefusal) {
     let text = request.path.split(separator: "/").last.map(String.init) ?? ""
@@ -65,10 +65,20 @@ extension SimulatedAPNs {
     switch state(of: token, now: now) {
     case .active, .zombie: draft.token = token
     case .wrongEnvironment: throw DeviceRefusal(.badDeviceToken)
-    case .unregistered(let since): throw DeviceRefusal(.unregistered, since: since)
-    case .expired(let since): throw DeviceRefusal(.expiredToken, since: since)
+    case .unregistered(let since): throw gone(.unregistered, token, since)
+    case .expired(let since): throw gone(.expiredToken, token, since)
     }
   }
+
+  private mutating func gone(
+    _ reason: Reason, _ token: DeviceToken, _ since: UnixTime
+  ) -> DeviceRefusal {
+    deviceTokens[token.text]?.timesGone += 1
+    return DeviceRefusal(reason, since: since)
+  }
+
+  /// How often the provider sent to the same dead token, at most: one is to be sent to once.
+  package var mostPushesToADeadToken: Int { deviceTokens.values.map(\.timesGone).max() ?? 0 }
 
   /// An update token dies with its activity, after a while.
   private func state(of token: DeviceToken, now: UnixTime) -> DeviceToken.State {

@@ -39,6 +39,8 @@ package struct DeviceToken: Sendable {
   package let activityID: Int?
   package internal(set) var state = State.active
   var budget = TokenBucket()
+  /// How often a push to it was answered with 410.
+  var timesGone = 0
 
   init(
     text: String, kind: Kind, bundleID: String, topicSuffix: String, phone: Int,

@@ -206,7 +206,7 @@ extension TripLife {
     guard acceptsTriggers else { return [] }
     phase = .ending(since: now)
     if let dismissal { times.dismissal = dismissal }
-    return [.unschedule(.start), .unschedule(.end), .unschedule(.staleRefresh), .unschedule(.cards)]
+    return [.start, .end, .staleRefresh, .cards].map { .unschedule($0) }
       + endActions(since: now, rules: rules)
   }
 

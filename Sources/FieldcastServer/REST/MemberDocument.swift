@@ -26,7 +26,8 @@ struct MemberDocument {
         $0.member("cards", known.tokens.cards.count)
         $0.member("starts", person.tokens.starts.count)
         $0.member("devices", person.tokens.usable { $0 == .device }.count)
-        $0.member("quarantined", (known.tokens.tokens + person.tokens.tokens).count { !$0.isUsable })
+        let all = known.tokens.tokens + person.tokens.tokens
+        $0.member("quarantined", all.count { !$0.isUsable })
       }
     }
     return writer.finish()

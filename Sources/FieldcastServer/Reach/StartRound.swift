@@ -67,7 +67,10 @@ struct StartRound: Sendable {
         waits = nil
         guard !$0.tokens.starts.isEmpty else { return }
         let next = $0.starts.nextStart(at: now, rules: Self.rules)
-        guard next <= now else { return waits = next }
+        guard next <= now else {
+          waits = next
+          return
+        }
         isGranted = true
         $0.starts.count(at: now)
       }
