@@ -21,10 +21,13 @@ public struct FieldTripAttributes: Codable, Hashable, Sendable {
   public var notebook: String
   /// The server's ID of the trip, in lower case: tells two cards of one trip from two trips.
   public var tripID: String
+  /// When this card was started, in seconds since 1970: tells a card from the one that it follows.
+  public var startedAt: Int?
 
-  public init(name: String, notebook: String, tripID: String) {
+  public init(name: String, notebook: String, tripID: String, startedAt: Int? = nil) {
     self.name = name
     self.notebook = notebook
     self.tripID = tripID
+    self.startedAt = startedAt
   }
 }

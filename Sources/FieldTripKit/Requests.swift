@@ -59,11 +59,17 @@ public struct Join: Encodable, Hashable, Sendable {
   public var activityID: String?
   /// `ActivityAuthorizationInfo().frequentPushesEnabled`.
   public var frequentUpdates: Bool?
+  /// Who starts the card: the app, from the answer, or the server by push. Nil is the app.
+  public var start: Start?
+
+  public enum Start: String, Encodable, Hashable, Sendable {
+    case app, push
+  }
 
   public init(
     member: String, osVersion: String? = nil, deviceToken: PushToken? = nil,
     pushToStartToken: PushToken? = nil, activityToken: PushToken? = nil,
-    activityID: String? = nil, frequentUpdates: Bool? = nil
+    activityID: String? = nil, frequentUpdates: Bool? = nil, start: Start? = nil
   ) {
     self.member = member
     self.osVersion = osVersion
@@ -72,6 +78,7 @@ public struct Join: Encodable, Hashable, Sendable {
     self.activityToken = activityToken
     self.activityID = activityID
     self.frequentUpdates = frequentUpdates
+    self.start = start
   }
 }
 
@@ -131,6 +138,26 @@ public struct TripEnd: Encodable, Hashable, Sendable {
   ) {
     self.contentState = contentState
     self.dismissal = dismissal
+  }
+}
+
+/// `POST /v1/devices`: the token by which alerts reach a device.
+public struct DeviceRegistration: Encodable, Hashable, Sendable {
+  public var deviceToken: PushToken
+  /// Whose device it is.
+  public var member: String?
+  /// `development` or `production`; nil as the server is set up.
+  public var environment: String?
+  public var osVersion: String?
+
+  public init(
+    deviceToken: PushToken, member: String? = nil, environment: String? = nil,
+    osVersion: String? = nil
+  ) {
+    self.deviceToken = deviceToken
+    self.member = member
+    self.environment = environment
+    self.osVersion = osVersion
   }
 }
 

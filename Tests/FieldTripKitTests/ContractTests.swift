@@ -30,7 +30,9 @@ import Testing
     #expect(state == request.contentState)
     let attributes = try JSONDecoder().decode(
       FieldTripAttributes.self, from: Data(read.attributes.bytes))
-    #expect(attributes == .init(name: "Birds", notebook: "Spring", tripID: trip.text))
+    let wanted = FieldTripAttributes(
+      name: "Birds", notebook: "Spring", tripID: trip.text, startedAt: 1_777_726_800)
+    #expect(attributes == wanted)
     #expect(ActivityType.fieldTrip.attributesType == "\(FieldTripAttributes.self)")
   }
 
@@ -40,8 +42,14 @@ import Testing
       value(
         Join(
           member: "anna", osVersion: "18.1", deviceToken: token, pushToStartToken: token,
-          activityToken: token, activityID: "x", frequentUpdates: true)))
+          activityToken: token, activityID: "x", frequentUpdates: true, start: .push)))
     #expect(join.updateToken?.hex == "00ab10" && join.allowsFrequentUpdates == true)
+    #expect(!join.startsInApp)
+    let device = try TokenRegistration.readDevice(
+      value(
+        DeviceRegistration(
+          deviceToken: token, member: "anna", environment: "production", osVersion: "18.1")))
+    #expect(device.kind == .device && device.environment == .production)
     let update = try TokenRegistration.readActivityToken(
       value(ActivityTokenRegistration.update(token, activityID: "x", trip: trip.text)))
     #expect(update.kind == .update(activityID: "x") && update.trip == trip)
@@ -104,6 +112,15 @@ import Testing
   @Test func `of one trip are reduced to one, always the same`() {
     let running = RunningCards(of: "t", among: cards("b", "x1", "a", "c"))
     #expect(running.kept == "a" && running.surplus == ["b", "c"])
+  }
+
+  @Test func `keep the newer one`() {
+    let attributes = [100, 900, 500].map {
+      FieldTripAttributes(name: "", notebook: "", tripID: "t", startedAt: $0)
+    }
+    let running = RunningCards(
+      of: "t", among: zip(["a", "b", "c"], attributes).map { ($0, $1) }, known: "a")
+    #expect(running.kept == "b" && running.surplus == ["a", "c"])
   }
 
   @Test func `keep the one that the server knows`() {

@@ -29,6 +29,7 @@ import Testing
         }
         try await caller.note("n2", on: trip.id)
         for phone in [anna, bela] { try await phone.waitUntilItShows(2) }
+        #expect(try await bela.startedAt().gaps.allSatisfy { $0 > 26_000 })
         #expect(try await anna.cards().map(\.startedAt).gaps.allSatisfy { $0 > .seconds(26_000) })
         _ = try await caller.call("POST", "/v1/trips/\(trip.id)/end")
         for phone in [anna, bela] { try await phone.waitForEnd() }
@@ -193,4 +194,19 @@ import Testing
 
 extension [UnixTime] {
   fileprivate var gaps: [Duration] { zip(dropFirst(), self).map { $0 - $1 } }
+}
+
+extension [Int64] {
+  fileprivate var gaps: [Int64] { zip(dropFirst(), self).map { $0 - $1 } }
+}
+
+extension TestPhone {
+  /// What the app reads from its cards, to tell the newer from the older.
+  fileprivate func startedAt() async throws -> [Int64] {
+    let phone = phone
+    let all = await simulator.run { apns, _ in
+      (try? apns.phone(phone))?.activities.map(\.attributes) ?? []
+    }
+    return try all.map { try #require(JSONValue.parse($0)["startedAt"]?.int64) }
+  }
 }

@@ -83,6 +83,47 @@ import Testing
     }
   }
 
+  /// APNs takes its time with each push, and only a few at once: while hundreds of cards are sent one
+  /// state, the channel already has the next.
+  @Test func `hold up no broadcast, however many they are`() async throws {
+    let slow: (inout SimulatorConfiguration) -> Void = {
+      $0.connections.streamsAfterToken = 4
+      $0.faults.latencyLow = .milliseconds(20)
+      $0.faults.latencyHigh = .milliseconds(20)
+    }
+    try await World.with(configure: slow) { world in
+      try await world.withService { caller in
+        let trip = try await caller.createTrip()
+        try await world.addPhones(20, to: trip.channelID, showing: trip.contentState)
+        var phones: [TestPhone] = []
+        for number in 0..<400 {
+          let phone = try await TestPhone.make(SystemVersion(17, 4), of: "m\(number)", in: world)
+          try await phone.join(trip.id, caller)
+          _ = try await phone.startCard(of: trip, caller)
+          phones.append(phone)
+        }
+        try await caller.note("n1", on: trip.id)
+        for phone in phones { try await phone.waitUntilItShows(1) }
+        let before = await world.simulator.run { apns, _ in
+          apns.statistics.requests[.devicePush] ?? 0
+        }
+        try await caller.note("n2", on: trip.id)
+        try await world.waitForBroadcast(on: trip.channelID, notes: 2)
+        try await caller.note("n3", on: trip.id)
+        try await world.waitForBroadcast(on: trip.channelID, notes: 3)
+        let between = await world.simulator.run { apns, _ in
+          apns.statistics.requests[.devicePush] ?? 0
+        }
+        #expect(between - before < 400, "the cards with tokens were waited for")
+        for phone in phones { try await phone.waitUntilItShows(3) }
+        let after = await world.simulator.run { apns, _ in
+          apns.statistics.requests[.devicePush] ?? 0
+        }
+        #expect((400...800).contains(after - before), "\(after - before) pushes for two states")
+      }
+    }
+  }
+
   /// An app that was built for the App Store and says nothing of it.
   @Test func `are found where their tokens are good`() async throws {
     try await World.with { world in

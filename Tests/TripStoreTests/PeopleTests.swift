@@ -32,6 +32,34 @@ import Testing
     }
   }
 
+  @Test func `is forgotten when nobody named it for long`() async throws {
+    try await withStore(partitions: 16) { (store, _) async throws in
+      let token = try PushToken("abcdef01")
+      var people: [PersonID] = []
+      for number in 0..<40 {
+        let other = PersonID.member(try MemberID("member-\(number)"))
+        people.append(other)
+        let time = start + .seconds(86_400 * number)
+        _ = try await store.changePerson(other) {
+          if number % 2 == 0 { return $0.joined(randomTrip(), at: time) }
+          $0.register(.device, token, in: .production, osVersion: nil, at: time)
+        }
+      }
+      // Named again, by the way that changes nothing else.
+      _ = try await store.changePerson(people[1]) {
+        $0.register(
+          .device, token, in: .production, osVersion: nil, at: start + .seconds(86_400 * 30))
+      }
+      let count = try await store.forgetPeople(unseenSince: Person.day(of: start) + 25)
+      #expect(count == 24)
+      let left = await store.people(people).map { try? $0.get() }
+      for (number, person) in left.enumerated() {
+        #expect((person == Person()) == (number < 25 && number != 1), "\(number)")
+      }
+      #expect(try await store.forgetPeople(unseenSince: Person.day(of: start) + 25) == 0)
+    }
+  }
+
   @Test func `is found by a card, while that may live`() async throws {
     try await withStore(partitions: 16) { (store, client) async throws in
       let owner = ActivityOwner(trip: randomTrip(), member: try MemberID("ada {x} lovelace"))

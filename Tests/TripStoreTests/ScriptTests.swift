@@ -104,7 +104,7 @@ func runEverything(_ store: TripStore) async throws {
   try await store.completeRequest("k", reply: [1])
   let (owner, cursor) = try await store.own(place)
   _ = try await store.append([trigger("1", id)], to: place, at: start)
-  try await store.changePerson(.member(try MemberID("ada"))) { $0.joined(id) }
+  try await store.changePerson(.member(try MemberID("ada"))) { $0.joined(id, at: start) }
   try await store.noteActivity("card", ActivityOwner(trip: id, member: try MemberID("ada")))
   _ = try await store.owner(ofActivity: "card")
   _ = try await store.changeMember(try MemberID("ada"), of: id, at: start, announce: true) { _ in

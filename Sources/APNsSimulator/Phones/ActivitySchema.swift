@@ -40,6 +40,7 @@ package struct ActivitySchema: Sendable, Equatable {
     attributesType: "FieldTripAttributes",
     attributes: [
       Field("name", .string), Field("notebook", .string), Field("tripID", .string),
+      Field("startedAt", .integer, optional: true),
     ],
     contentState: [
       Field("notesCaptured", .integer), Field("lastPlaceName", .string, optional: true),

@@ -1,3 +1,4 @@
+package import Clocks
 package import JSON
 
 /// One kind of card: the phone's struct, and how triggers become its content-state.
@@ -78,6 +79,18 @@ package struct ActivityType: Sendable, Equatable {
     }
     return ContentState(object)
   }
+
+  /// A trip's attributes for a card that starts now. Where the phone's struct has a `startedAt`, in
+  /// seconds since 1970, the app can tell which of two cards of one trip is the newer.
+  package func attributes(_ attributes: JSONText, startingAt now: UnixTime) -> JSONText {
+    guard var object = attributes.value.object, object[Self.startedAt] != nil else {
+      return attributes
+    }
+    object[Self.startedAt] = .number(JSONNumber(now.wholeSeconds))
+    return JSONText(.object(object))
+  }
+
+  static let startedAt = "startedAt"
 
   /// The alert of a remote start.
   package func startAlert(attributes: JSONText, state: ContentState) -> AlertText {

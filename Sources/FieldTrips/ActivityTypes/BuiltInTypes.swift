@@ -8,6 +8,7 @@ extension ActivityType {
         FieldSchema("name", .string(maxBytes: 256), isRequired: true),
         FieldSchema("notebook", .string(maxBytes: 256), isRequired: true),
         FieldSchema("tripID", .string(maxBytes: 36), isRequired: true),
+        FieldSchema("startedAt", .integer),
       ],
       contentState: [
         FieldSchema("notesCaptured", .integer, isRequired: true, initial: 0),
@@ -30,6 +31,7 @@ extension ActivityType {
       attributes: [
         FieldSchema("tripID", .string(maxBytes: 36), isRequired: true),
         FieldSchema("name", .string(maxBytes: 256), isRequired: true),
+        FieldSchema("startedAt", .integer),
       ],
       contentState: [
         FieldSchema(
@@ -57,6 +59,7 @@ extension ActivityType {
       attributes: [
         FieldSchema("tripID", .string(maxBytes: 36), isRequired: true),
         FieldSchema("name", .string(maxBytes: 256), isRequired: true),
+        FieldSchema("startedAt", .integer),
       ],
       contentState: [
         FieldSchema(

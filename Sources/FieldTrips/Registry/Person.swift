@@ -9,6 +9,9 @@ package struct Person: Hashable, Sendable {
   package var starts = StartBudget()
   /// The trips joined last, the newest last: their members' reach changes with the start tokens.
   package private(set) var trips: [TripID] = []
+  /// The last day, counted from 1970, on which an app or a caller named the person. A day and not a
+  /// moment, so that joining again changes nothing.
+  package private(set) var lastDay: Int64 = 0
 
   package static let tripLimit = 32
 
@@ -19,6 +22,7 @@ package struct Person: Hashable, Sendable {
     osVersion: OSVersion?, at now: UnixTime
   ) {
     tokens.register(kind, token, in: environment, osVersion: osVersion, at: now)
+    seen(at: now)
   }
 
   package mutating func answered(
@@ -28,12 +32,18 @@ package struct Person: Hashable, Sendable {
     tokens.answered(answer, to: token, in: environment, served: served, isStorm: isStorm, at: now)
   }
 
-  package mutating func joined(_ trip: TripID) {
+  package mutating func joined(_ trip: TripID, at now: UnixTime) {
+    seen(at: now)
     guard trips.last != trip else { return }
     trips.removeAll { $0 == trip }
     trips.append(trip)
     if trips.count > Self.tripLimit { trips.removeFirst() }
   }
+
+  private mutating func seen(at now: UnixTime) { lastDay = max(lastDay, Self.day(of: now)) }
+
+  /// Days since 1970.
+  package static func day(of time: UnixTime) -> Int64 { time.wholeSeconds / 86_400 }
 
   package mutating func left(_ trip: TripID) { trips.removeAll { $0 == trip } }
 }
@@ -47,6 +57,7 @@ extension Person {
       starts: (value["starts"]?.array ?? []).compactMap {
         $0.int64.map(UnixTime.init(milliseconds:))
       })
+    lastDay = value["day"]?.int64 ?? 0
     trips = (value["trips"]?.array ?? []).compactMap { $0.string.flatMap { try? TripID($0) } }
   }
 
@@ -57,6 +68,7 @@ extension Person {
       object["starts"] = .array(
         starts.starts.map { .number(JSONNumber($0.milliseconds)) })
     }
+    if lastDay > 0 { object["day"] = .number(JSONNumber(lastDay)) }
     if !trips.isEmpty { object["trips"] = .array(trips.map { .string($0.text) }) }
     return JSONValue.object(object).serialized()
   }

@@ -39,7 +39,8 @@ package struct CreateTripRequest: Sendable, Equatable {
       throw Refusal(problems) ?? Refusal(Problem(.badValue, "The request is incomplete."))
     }
     let attributes = type.assemble(
-      given, name: name, notebook: notebook, trip: trip, problems: &problems)
+      given, name: name, notebook: notebook, trip: trip, startsAt: times.startsAt,
+      problems: &problems)
     let state = type.firstState(stateText, attributes: attributes, problems: &problems)
     if let refusal = Refusal(problems) { throw refusal }
     return CreateTripRequest(
@@ -136,23 +137,26 @@ extension ObjectReader {
 }
 
 extension ActivityType {
-  /// The caller's attributes with those that the request has members for: `name`, `notebook` and
-  /// `tripID`, as far as the phone's struct has them.
+  /// The caller's attributes with those that the request has members for: `name`, `notebook`,
+  /// `tripID` and `startedAt`, as far as the phone's struct has them.
   fileprivate func assemble(
     _ given: JSONObject, name: String, notebook: String?, trip: TripID,
-    problems: inout [Problem]
+    startsAt: UnixTime, problems: inout [Problem]
   ) -> JSONText {
     var object = given
-    let own: [(String, String?)] = [("name", name), ("notebook", notebook), ("tripID", trip.text)]
-    for (key, text) in own {
-      guard let text, definition.attributes.named(key) != nil else { continue }
+    let own: [(String, JSONValue?)] = [
+      ("name", .string(name)), ("notebook", notebook.map { .string($0) }),
+      ("tripID", .string(trip.text)), (Self.startedAt, .number(JSONNumber(startsAt.wholeSeconds))),
+    ]
+    for (key, value) in own {
+      guard let value, definition.attributes.named(key) != nil else { continue }
       if given[key] != nil {
         problems.append(
           Problem(
             .badValue, at: pointer("/attributes", key),
             "\"\(key)\" is filled in from the trip: leave it out."))
       }
-      object[key] = .string(text)
+      object[key] = value
     }
     do throws(Refusal) {
       return try attributes(validating: object)

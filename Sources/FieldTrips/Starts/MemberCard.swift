@@ -111,16 +111,21 @@ package struct MemberCard: Hashable, Sendable {
     earlierSince = nil
   }
 
-  /// The last of the member's cards with tokens is over.
+  /// The last of the member's cards with tokens is over. One that was asked for and has not handed
+  /// over its token may be there all the same.
   package mutating func ended() {
-    if state != .dismissed { state = .none }
+    switch state {
+    case .running: state = .none
+    case .asked(let at, _): state = .asked(at: at, following: nil)
+    case .none, .dismissed: break
+    }
   }
 
   /// A card is over, and which one is not known: while the one before may still be seen, it is taken
   /// for that.
   package mutating func someEnded(at now: UnixTime) {
     if let earlierSince, now < earlierSince + LiveActivityLimits.totalLife { return }
-    ended()
+    if state != .dismissed { state = .none }
   }
 
   package mutating func dismissed() { state = .dismissed }

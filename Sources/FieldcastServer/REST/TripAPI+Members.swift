@@ -69,7 +69,7 @@ extension TripAPI {
     }
     let now = clock.wall
     let person = try await store.changePerson(.member(wanted.member)) { person in
-      person.joined(trip)
+      person.joined(trip, at: now)
       let tokens: [(RegisteredToken.Kind, PushToken?)] = [
         (.device, wanted.deviceToken), (.pushToStart, wanted.pushToStartToken),
       ]
@@ -119,6 +119,10 @@ extension TripAPI {
   private func reply(_ record: TripRecord, member: MemberID, reach: Reach) -> [UInt8] {
     let type = settings.type(named: record.definition.typeName)
     let now = clock.wall
+    var attributes = record.definition.attributes
+    if let type, let text = try? JSONText(stored: attributes) {
+      attributes = type.attributes(text, startingAt: now).bytes
+    }
     var writer = JSONWriter(reservingCapacity: 1_024)
     writer.object {
       $0.member("trip", record.id.text)
@@ -127,7 +131,7 @@ extension TripAPI {
       if let channel = record.life.channel.openID { $0.member("channelID", channel.text) }
       if let type { $0.member("attributesType", type.attributesType) }
       $0.key("attributes")
-      $0.rawOrNull(record.definition.attributes)
+      $0.rawOrNull(attributes)
       $0.key("contentState")
       $0.rawOrNull(record.contentState)
       $0.member("revision", record.revision.number)

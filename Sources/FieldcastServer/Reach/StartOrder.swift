@@ -37,7 +37,8 @@ extension AppGateway {
   private static func payload(
     _ order: StartOrder, of type: ActivityType
   ) throws -> LiveActivityPayload {
-    let attributes = try JSONText(stored: order.attributes)
+    let attributes = type.attributes(
+      try JSONText(stored: order.attributes), startingAt: order.sentAt)
     let state = try JSONText(stored: order.state.contentState)
     let alert = type.startAlert(
       attributes: attributes, state: try ContentState(stored: order.state.contentState))

@@ -57,18 +57,49 @@ extension TripStore {
     }
   }
 
+  /// Forgets who was not named for long: apps name themselves whenever they start, and tokens that
+  /// are not renewed die.
+  ///
+  /// - Parameter day: the first one, counted from 1970, that is recent enough.
+  /// - Returns: how many were forgotten.
+  package func forgetPeople(unseenSince day: Int64) async throws(StoreError) -> Int {
+    var forgotten = 0
+    for number in 0..<partitionCount {
+      let keys = keys(Partition(number: number))
+      var cursor: String? = "0"
+      while let place = cursor {
+        let reply = try await call(RedisCommand("HSCAN", keys.people, place, "COUNT", 500))
+        let (next, values) = try reading { () throws(RedisError) in try Self.scanned(reply) }
+        cursor = next
+        for index in stride(from: 0, to: values.count - 1, by: 2) {
+          let (field, record) = try reading { () throws(RedisError) in
+            (try values[index].stringValue(), try values[index + 1].bytesValue())
+          }
+          guard Person(stored: record).lastDay < day else { continue }
+          let reply = try await call(
+            RedisCommand(
+              Self.putPersonScript, keys: [keys.people], arguments: field, record, [UInt8]()))
+          let (code, _) = try reading { () throws(RedisError) in try reply.codedAnswer() }
+          forgotten += Int(code)
+        }
+      }
+    }
+    return forgotten
+  }
+
   static let putPersonScript = RedisScript(
     name: "putPerson",
     source: #"""
       #!lua
       -- Stores what is kept of a person, if the record in the store is the one that was read.
       -- KEYS 1 people
-      -- ARGV 1 person, 2 record as it was read or '', 3 new record
+      -- ARGV 1 person, 2 record as it was read or '', 3 new record or '' to forget the person
       -- Answers {1}, or {0, record}: it is another one
       local current = redis.call('HGET', KEYS[1], ARGV[1]) or ''
       if current == ARGV[3] then return { 1 } end
       if current ~= ARGV[2] then return { 0, current } end
-      redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+      if ARGV[3] == '' then redis.call('HDEL', KEYS[1], ARGV[1])
+      else redis.call('HSET', KEYS[1], ARGV[1], ARGV[3]) end
       return { 1 }
       """#,
     isSafeToRepeat: true)

@@ -55,7 +55,7 @@ extension TripStore {
     return page
   }
 
-  private static func scanned(
+  static func scanned(
     _ reply: RESPValue
   ) throws(RedisError) -> (next: String?, values: [RESPValue]) {
     let parts = try reply.arrayValue()

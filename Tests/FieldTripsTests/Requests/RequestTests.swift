@@ -15,7 +15,7 @@ import Testing
     #expect(
       String(decoding: request.attributes.bytes, as: UTF8.self)
         == #"{"name":"Birds of Lobau","notebook":"Spring 2026","#
-        + #""tripID":"0c9d3a52-6a0e-4d4b-9f3e-0a5b6c7d8e9f"}"#)
+        + #""tripID":"0c9d3a52-6a0e-4d4b-9f3e-0a5b6c7d8e9f","startedAt":1777723200}"#)
     #expect(string(request.state) == #"{"notesCaptured":0}"#)
     #expect(request.times.startsAt == noon)
     #expect(request.times.endsAt == noon + .seconds(28_800))

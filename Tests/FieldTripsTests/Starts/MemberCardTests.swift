@@ -74,6 +74,15 @@ import Testing
     #expect(card.state == .none)
   }
 
+  @Test func `is not started twice because the one before it dies first`() {
+    var card = MemberCard(state: .running(since: noon))
+    let renewal = noon + rules.renewalAge
+    card.starting(at: renewal)
+    card.ended()
+    #expect(verdict(card, renewal + hour) == .wait(until: renewal + rules.renewalAge, .unconfirmed))
+    #expect(card.confirmed(at: renewal + hour) == nil, "there is nothing left to end")
+  }
+
   @Test func `a refusal is certain, and does not count as a start`() {
     var card = MemberCard()
     card.starting(at: noon)
