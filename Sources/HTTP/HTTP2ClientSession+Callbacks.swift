@@ -76,7 +76,13 @@ private let frameReceived: nghttp2_on_frame_recv_callback = { session, frame, no
       if isOpen { $0.early.append(index) }
     }
   case NGHTTP2_SETTINGS where !frame.isAcknowledgement:
-    withNotes(notes) { $0.events.append(.settingsReceived) }
+    let settings = UnsafeBufferPointer(
+      start: frame.pointee.settings.iv, count: frame.pointee.settings.niv)
+    let tableSizes = settings.filter { $0.settings_id == HTTP2Setting.headerTableSize }
+    withNotes(notes) {
+      $0.peersTableSizes += tableSizes.map(\.value)
+      $0.events.append(.settingsReceived)
+    }
   case NGHTTP2_GOAWAY:
     let announcement = goAway(frame)
     withNotes(notes) {
@@ -93,14 +99,9 @@ private let frameReceived: nghttp2_on_frame_recv_callback = { session, frame, no
 
 private let frameSent: nghttp2_on_frame_send_callback = { session, frame, notes in
   guard let session, let frame, let notes else { return 0 }
-  switch frame.kind {
-  case NGHTTP2_HEADERS:
-    guard let index = exchange(session, frame.streamID) else { return 0 }
-    withNotes(notes) { $0.exchanges[index].isWritten = true }
-  case NGHTTP2_RST_STREAM:
-    guard let index = exchange(session, frame.streamID) else { return 0 }
+  // Here and not where frames are written: by then the stream is closed.
+  if frame.kind == NGHTTP2_RST_STREAM, let index = exchange(session, frame.streamID) {
     withNotes(notes) { $0.exchanges[index].wasResetByUs = true }
-  default: break
   }
   return 0
 }

@@ -15,7 +15,7 @@ package final class HTTP2ClientSession {
 
   private let notes: Pinned<ExchangeNotes>
   private let engine: HTTP2Engine
-  private let scratch = HeadScratch()
+  private let heads = Pinned(HeadEncoder())
 
   /// - Parameters:
   ///   - settings: sent first; server push is always switched off.
@@ -62,17 +62,20 @@ package final class HTTP2ClientSession {
     var provider = nghttp2_data_provider(
       source: nghttp2_data_source(ptr: userData), read_callback: HTTP2ClientCallbacks.readBody)
     let isEmpty = exchange.pointee.body.isEmpty
-    let streamID = template.withEntries(exchange.pointee.values, scratch) { entries in
+    // It counts streams and windows; the head that it makes of this is replaced.
+    let streamID = withMethod(of: template) { method in
       withUnsafePointer(to: &provider) { provider in
         nghttp2_submit_request(
-          engine.session, nil, entries, template.count, isEmpty ? nil : provider, userData)
+          engine.session, nil, method, 1, isEmpty ? nil : provider, userData)
       }
     }
     guard streamID > 0 else { return false }
-    exchange.pointee.values = FieldValues()
     exchange.pointee.streamID = streamID
     return true
   }
+
+  /// Whether a request's head was handed out to be written.
+  package func isWritten(_ index: Int) -> Bool { notes.value.exchanges[index].isWritten }
 
   /// Resets a submitted request's stream; its slot is free once the stream is reported closed.
   package func cancel(_ index: Int) {
@@ -83,13 +86,17 @@ package final class HTTP2ClientSession {
 
   /// Takes bytes from the peer in; then ask for ``takeEvents(_:)`` and ``takeClosed(_:)``.
   package func receive(_ bytes: RawSpan) throws(HTTP2ProtocolError) {
-    defer { resetWhatIsDone() }
+    defer {
+      resetWhatIsDone()
+      for size in notes.value.peersTableSizes { heads.value.setPeersTableSize(size) }
+      notes.value.peersTableSizes.removeAll(keepingCapacity: true)
+    }
     try engine.receive(bytes)
   }
 
   /// Hands out what is to be written until `write` answers false.
   package func takeOutput(_ write: (RawSpan) -> Bool) throws(HTTP2ProtocolError) {
-    try engine.takeOutput(write)
+    try engine.takeOutput(replacing: { replace($0, $1) }, write)
   }
 
   package func takeEvents(_ body: (Event) -> Void) {
@@ -141,6 +148,43 @@ package final class HTTP2ClientSession {
 
   /// Slots that are taken: for tests of leaks.
   package var slotsInUse: Int { notes.value.inUse }
+
+  /// Writes our own head in place of the one that nghttp2 made; other frames stay as they are.
+  private func replace(
+    _ frame: UnsafeRawBufferPointer, _ room: UnsafeMutableRawBufferPointer
+  ) -> Int? {
+    guard FrameHead.beginsHead(frame) else { return nil }
+    let streamID = FrameHead.streamID(of: frame)
+    guard let data = nghttp2_session_get_stream_user_data(engine.session, streamID) else {
+      preconditionFailure("the head of stream \(streamID) belongs to no request")
+    }
+    let exchange = notes.value.exchanges.address(Int(bitPattern: data) - 1)
+    guard let template = exchange.pointee.template else {
+      preconditionFailure("stream \(streamID) has no head")
+    }
+    exchange.pointee.isWritten = true
+    let block = UnsafeMutableRawBufferPointer(rebasing: room[FrameHead.size...])
+    let count = heads.value.encode(template, exchange.pointee.values, into: block)
+    FrameHead.copy(from: frame, to: room, payloadBytes: count)
+    return FrameHead.size + count
+  }
+
+  private func withMethod<Result>(
+    of template: RequestTemplate, _ body: (UnsafePointer<nghttp2_nv>) -> Result
+  ) -> Result {
+    var name: (UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8) = (
+      0x3A, 0x6D, 0x65, 0x74, 0x68, 0x6F, 0x64
+    )
+    return withUnsafeMutableBytes(of: &name) { name in
+      template.method.withUnsafeBufferPointer { value in
+        var field = nghttp2_nv(
+          name: name.baseAddress?.assumingMemoryBound(to: UInt8.self),
+          value: UnsafeMutablePointer(mutating: value.baseAddress), namelen: name.count,
+          valuelen: value.count, flags: 0)
+        return body(&field)
+      }
+    }
+  }
 
   private func resetWhatIsDone() {
     for index in notes.value.early {

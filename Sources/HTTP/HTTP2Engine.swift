@@ -31,8 +31,10 @@ package struct HTTP2Setting: Sendable, Hashable {
   package var identifier: Int32
   package var value: UInt32
 
+  static let headerTableSize: Int32 = 1
+
   package static func headerTableSize(_ value: UInt32) -> Self {
-    .init(identifier: 1, value: value)
+    .init(identifier: headerTableSize, value: value)
   }
   package static func enablePush(_ value: Bool) -> Self {
     .init(identifier: 2, value: value ? 1 : 0)
@@ -62,7 +64,7 @@ final class HTTP2Engine {
   /// Where frames are gathered: a turn's requests are hundreds of small ones.
   private let outbox = UnsafeMutableRawBufferPointer.allocate(
     byteCount: HTTP2Engine.outboxSize, alignment: 16)
-  /// Room for any single frame.
+  /// Room for a portion and any single frame.
   private static let outboxSize = 65_536
   /// The bytes of one TLS record, which goes on its way while the next one is gathered.
   private static let portion = 16_384
@@ -113,27 +115,48 @@ final class HTTP2Engine {
   /// Hands over what is to be written, many frames at a time, until `write` answers false or there
   /// is no more. The bytes are gone when `write` returns.
   ///
+  /// - Parameter replace: is shown each frame, and may write another one in its place: the number
+  ///   of that one's bytes, or nil to leave the first as it is.
   /// - Returns: whether there is no more.
   @discardableResult
-  func takeOutput(_ write: (RawSpan) -> Bool) throws(HTTP2ProtocolError) -> Bool {
+  func takeOutput(
+    replacing replace: (UnsafeRawBufferPointer, UnsafeMutableRawBufferPointer) -> Int? = { _, _ in
+      nil
+    }, _ write: (RawSpan) -> Bool
+  ) throws(HTTP2ProtocolError) -> Bool {
     var filled = 0
     while true {
       var start: UnsafePointer<UInt8>?
       let count = nghttp2_session_mem_send(session, &start)
       guard count >= 0 else { throw HTTP2ProtocolError(code: Int32(count)) }
-      if filled + count > Self.portion || count == 0, filled > 0 {
-        let isWelcome = write(UnsafeRawBufferPointer(rebasing: outbox[..<filled]).bytes)
-        filled = 0
-        // What nghttp2 has just handed out is not asked for again, so it goes too.
-        if !isWelcome, let start, count > 0 {
-          _ = write(UnsafeRawBufferPointer(start: start, count: count).bytes)
-        }
-        if !isWelcome { return false }
+      guard count > 0, let start else {
+        if filled > 0 { _ = write(UnsafeRawBufferPointer(rebasing: outbox[..<filled]).bytes) }
+        return true
       }
-      guard count > 0, let start else { return true }
-      (outbox.baseAddress! + filled).copyMemory(from: start, byteCount: count)
-      filled += count
+      let frame = UnsafeRawBufferPointer(start: start, count: count)
+      let room = UnsafeMutableRawBufferPointer(rebasing: outbox[filled...])
+      let added = replace(frame, room) ?? copy(frame, to: room)
+      guard filled + added > Self.portion, filled > 0 else {
+        filled += added
+        continue
+      }
+      let isWelcome = write(UnsafeRawBufferPointer(rebasing: outbox[..<filled]).bytes)
+      // It begins the next portion.
+      let next = UnsafeRawBufferPointer(rebasing: outbox[filled..<(filled + added)])
+      if !isWelcome {
+        // nghttp2 does not hand it out a second time, so it goes too.
+        _ = write(next.bytes)
+        return false
+      }
+      outbox.copyMemory(from: next)
+      filled = added
     }
+  }
+
+  private func copy(_ frame: UnsafeRawBufferPointer, to room: UnsafeMutableRawBufferPointer) -> Int
+  {
+    room.copyMemory(from: frame)
+    return frame.count
   }
 
   func submit(_ settings: [HTTP2Setting]) {
@@ -175,6 +198,31 @@ final class HTTP2Engine {
   /// What the peer allows us to have open at once; very high until it has said so.
   var peerMaxConcurrentStreams: UInt32 {
     nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
+  }
+}
+
+/// The nine bytes in front of each frame (RFC 9113, section 4.1).
+enum FrameHead {
+  static let size = 9
+
+  /// Whether it is a HEADERS frame. The words that begin a connection are no frame, and look like
+  /// one of another type.
+  static func beginsHead(_ frame: UnsafeRawBufferPointer) -> Bool {
+    frame.count >= size && frame[3] == UInt8(NGHTTP2_HEADERS.rawValue)
+  }
+
+  static func streamID(of frame: UnsafeRawBufferPointer) -> Int32 {
+    Int32(bigEndian: frame.loadUnaligned(fromByteOffset: 5, as: Int32.self))
+  }
+
+  /// - Parameter payloadBytes: the new frame's.
+  static func copy(
+    from frame: UnsafeRawBufferPointer, to room: UnsafeMutableRawBufferPointer, payloadBytes: Int
+  ) {
+    room.copyMemory(from: UnsafeRawBufferPointer(rebasing: frame[..<size]))
+    room[0] = UInt8(truncatingIfNeeded: payloadBytes >> 16)
+    room[1] = UInt8(truncatingIfNeeded: payloadBytes >> 8)
+    room[2] = UInt8(truncatingIfNeeded: payloadBytes)
   }
 }
 

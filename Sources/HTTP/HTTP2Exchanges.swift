@@ -1,6 +1,6 @@
 /// One request of an HTTP/2 client and what came back for it so far.
 struct Exchange {
-  /// Kept until the stream is closed: nghttp2 points into it.
+  /// Kept until the head is written, which may be long after the request was submitted.
   var template: RequestTemplate?
   var values = FieldValues()
   var body: [UInt8] = []
@@ -80,6 +80,8 @@ struct ExchangeNotes {
   var current: Int?
   /// The stream whose head came last, as long as it is open; 0 for none.
   var latest: (streamID: Int32, index: Int?) = (0, nil)
+  /// What the peer said of its table of fields since the last look.
+  var peersTableSizes: [UInt32] = []
   var goAway: GoAway?
   var fault: String?
   let limits: ResponseLimits

@@ -1,24 +1,27 @@
 import CNghttp2
 
-/// The head of many alike requests, made once in memory that does not move.
+/// The head of many alike requests, checked once.
 ///
 /// A push to a device differs from the last one in its path and its ID; everything else is the
-/// same for thousands. So the stable fields are laid out once, where nghttp2 may point at them
-/// without copying, and only the volatile values travel with each request. Stable fields enter the
-/// connection's HPACK table by themselves; volatile ones are flagged not to, since each would push
-/// out one that comes again.
-// Unchecked: all memory is written in init and only read afterwards.
-package final class RequestTemplate: @unchecked Sendable {
+/// same for thousands. So only the volatile values travel with each request, and a connection's
+/// ``HeadEncoder`` compresses the others once.
+package final class RequestTemplate: Sendable {
+  /// The smallest frame that every peer takes: a head is one frame.
+  package static let headLimitBytes = 16_384
+
   /// Names of the values that come with each request, in their order; `:path` first if it is one.
   package let volatileNames: [String]
   /// For messages; volatile parts are left out.
   package let summary: String
 
-  let count: Int
-  /// Where each volatile value goes in the list of fields.
-  let volatileIndices: [Int]
-  private let bytes: UnsafeMutablePointer<UInt8>
-  private let entries: UnsafeMutablePointer<nghttp2_nv>
+  /// In the order in which they travel; those without a value get one with each request.
+  let fields: [(name: [UInt8], value: [UInt8]?)]
+  /// What nghttp2 has to know of a request, to read its answer.
+  let method: [UInt8]
+  /// Bytes that the stable part of a head has at most.
+  private let stableBytes: Int
+  /// What a field may have beside its name and value: a kind, and two lengths.
+  private static let fieldOverheadBytes = 8
 
   /// - Parameters:
   ///   - path: nil when it comes with each request, as the first volatile value.
@@ -35,38 +38,22 @@ package final class RequestTemplate: @unchecked Sendable {
     if authority.isEmpty { list.remove(at: 2) }
     list += fields.map { ($0.name, $0.value) }
     list += volatile.map { ($0, nil) }
-    for (name, value) in list { try Self.check(name: name, value: value) }
-
-    let size = list.reduce(0) { $0 + $1.name.utf8.count + ($1.value?.utf8.count ?? 0) }
-    let bytes = UnsafeMutablePointer<UInt8>.allocate(capacity: max(size, 1))
-    let entries = UnsafeMutablePointer<nghttp2_nv>.allocate(capacity: list.count)
-    var end = 0
-    func keep(_ text: String) -> UnsafeMutablePointer<UInt8> {
-      defer { end += text.utf8.count }
-      for (offset, byte) in text.utf8.enumerated() { bytes[end + offset] = byte }
-      return bytes + end
+    var bytes = 0
+    for (name, value) in list {
+      try Self.check(name: name, value: value)
+      bytes += name.utf8.count + (value?.utf8.count ?? 0) + Self.fieldOverheadBytes
     }
-    for (index, (name, value)) in list.enumerated() {
-      let flags =
-        value == nil
-        ? NGHTTP2_NV_FLAG_NO_COPY_NAME.rawValue | NGHTTP2_NV_FLAG_NO_INDEX.rawValue
-        : NGHTTP2_NV_FLAG_NO_COPY_NAME.rawValue | NGHTTP2_NV_FLAG_NO_COPY_VALUE.rawValue
-      (entries + index).initialize(
-        to: nghttp2_nv(
-          name: keep(name), value: value.map(keep), namelen: name.utf8.count,
-          valuelen: value?.utf8.count ?? 0, flags: UInt8(flags)))
+    guard bytes <= Self.headLimitBytes else {
+      throw ExchangeFailure(
+        .malformedRequest,
+        "The head of \(method) \(path ?? "") has up to \(bytes) bytes, more than the "
+          + "\(Self.headLimitBytes) of a frame.")
     }
-    self.bytes = bytes
-    self.entries = entries
-    count = list.count
-    volatileIndices = list.indices.filter { list[$0].value == nil }
-    volatileNames = volatileIndices.map { list[$0].name }
+    stableBytes = bytes
+    self.method = Array(method.utf8)
+    self.fields = list.map { (Array($0.name.utf8), $0.value.map { Array($0.utf8) }) }
+    volatileNames = list.filter { $0.value == nil }.map(\.name)
     summary = "\(method) \(path ?? "(path)") at \(authority)"
-  }
-
-  deinit {
-    bytes.deallocate()
-    entries.deallocate()
   }
 
   /// The head of one single request, nothing of it volatile.
@@ -76,22 +63,12 @@ package final class RequestTemplate: @unchecked Sendable {
       path: request.path, fields: request.fields)
   }
 
-  /// The list of fields for nghttp2, which may point into this template as long as it lives.
-  ///
-  /// - Parameters:
-  ///   - values: one for each of ``volatileNames``, already checked.
-  ///   - body: is given the list; its volatile values are gone when `body` returns.
-  func withEntries<Result>(
-    _ values: FieldValues, _ scratch: HeadScratch, _ body: (UnsafePointer<nghttp2_nv>) -> Result
-  ) -> Result {
-    if volatileIndices.isEmpty { return body(entries) }
-    return scratch.withPatched(
-      UnsafeBufferPointer(start: entries, count: count), at: volatileIndices, values: values, body)
-  }
-
-  /// Whether each value may travel in its place.
+  /// Whether each value may travel in its place, and all together in a frame.
   package func accepts(_ values: FieldValues) -> Bool {
-    guard values.count == volatileIndices.count else { return false }
+    guard values.count == volatileNames.count else { return false }
+    var bytes = stableBytes
+    for index in 0..<values.count { bytes += values[index].utf8.count }
+    guard bytes <= Self.headLimitBytes else { return false }
     if values.areChecked { return true }
     for (index, name) in volatileNames.enumerated() {
       var value = values[index]
@@ -125,52 +102,10 @@ package final class RequestTemplate: @unchecked Sendable {
   }
 }
 
-/// Reused memory in which a head is put together just before nghttp2 copies it.
+/// Reused memory in which an answer's head is put together just before nghttp2 copies it.
 final class HeadScratch {
   private var entries: [nghttp2_nv] = []
   private var bytes: [UInt8] = []
-  // For one head of a template. They only grow, and nothing else is done while they are written, so
-  // the run-time check for overlapping accesses is left out.
-  @exclusivity(unchecked) private var text = UnsafeMutableBufferPointer<UInt8>.allocate(
-    capacity: 1_024)
-  @exclusivity(unchecked) private var list = UnsafeMutableBufferPointer<nghttp2_nv>.allocate(
-    capacity: 32)
-
-  deinit {
-    text.deallocate()
-    list.deallocate()
-  }
-
-  /// A copy of a template's list with the volatile values in their places.
-  func withPatched<Result>(
-    _ stable: UnsafeBufferPointer<nghttp2_nv>, at indices: [Int], values: FieldValues,
-    _ body: (UnsafePointer<nghttp2_nv>) -> Result
-  ) -> Result {
-    if stable.count > list.count { Self.grow(&list, to: stable.count) }
-    _ = list.update(fromContentsOf: stable)
-    let needed = indices.indices.reduce(0) { $0 + values[$1].utf8.count }
-    if needed > text.count { Self.grow(&text, to: needed) }
-    var end = 0
-    for (position, index) in indices.enumerated() {
-      var value = values[position]
-      let start = text.baseAddress.unsafelyUnwrapped + end
-      let count = value.withUTF8 { bytes in
-        if let source = bytes.baseAddress { start.update(from: source, count: bytes.count) }
-        return bytes.count
-      }
-      list[index].value = start
-      list[index].valuelen = count
-      end += count
-    }
-    return body(UnsafePointer(list.baseAddress.unsafelyUnwrapped))
-  }
-
-  private static func grow<Element>(
-    _ buffer: inout UnsafeMutableBufferPointer<Element>, to count: Int
-  ) {
-    buffer.deallocate()
-    buffer = .allocate(capacity: max(count, 2 * buffer.count))
-  }
 
   /// A list of names and values that nghttp2 copies.
   func withList<Result>(
