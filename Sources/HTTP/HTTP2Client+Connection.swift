@@ -2,9 +2,10 @@ package import Transport
 
 /// What comes from the connection, and how it ends.
 extension HTTP2Client {
-  func settingsOverdue(_ seconds: Double) {
+  /// Gives the connection up, if the peer's first settings are not here.
+  func noSettings(_ error: HTTP2ConnectError) {
     guard !hasSettings, !isClosed else { return }
-    resumeReady(.failure(.silent(endpoint: peer, seconds: seconds)))
+    resumeReady(.failure(error))
     closeNow("no settings came")
   }
 
@@ -77,6 +78,7 @@ extension HTTP2Client {
   }
 
   private func flushOutput() {
+    endWhatIsLate()
     do throws(HTTP2ProtocolError) {
       try session.takeOutput { bytes in
         stream.write(bytes)

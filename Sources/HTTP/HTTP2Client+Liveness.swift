@@ -11,32 +11,41 @@ extension HTTP2Client {
   /// are answered long before theirs, so it fires about once per deadline's length and then looks
   /// through the slots: cheaper than arming and cancelling a timer for each request.
   func watchDeadline(_ moment: Moment) {
+    nextDeadline = min(nextDeadline, moment)
     if let deadlineTimer {
       guard moment < deadlineTimer.at else { return }
       loop.cancel(deadlineTimer.timer)
     }
-    let timer = loop.schedule(at: moment) { self.assumeIsolated { $0.lookAtDeadlines() } }
+    let timer = loop.schedule(at: moment) { self.assumeIsolated { $0.deadlineTimerFired() } }
     deadlineTimer = (timer, moment)
   }
 
-  private func lookAtDeadlines() {
+  private func deadlineTimerFired() {
     deadlineTimer = nil
-    let now = loop.now
+    endWhatIsLate(at: loop.now)
+  }
+
+  /// Called before anything is written, so that nothing leaves behind its deadline however long the
+  /// turn of the loop took.
+  func endWhatIsLate() {
+    guard nextDeadline < .distantFuture else { return }
+    let now = MonotonicClock.now()
+    if nextDeadline <= now { endWhatIsLate(at: now) }
+  }
+
+  private func endWhatIsLate(at now: Moment) {
     let (due, next) = waiters.value.expired(at: now)
-    for index in due {
-      let isInFlight = waiters.value.phase(index) == .inFlight
-      finish(index, isInFlight ? .unknown(Self.unanswered) : .notSent(Self.unsent))
-    }
+    for index in due { finish(index, by: isOnItsWay(index) ? Self.unanswered : Self.unsent) }
     for feed in feeds where feed.deadline <= now { stop(feed, Self.unsent) }
+    nextDeadline = feeds.map(\.deadline).reduce(next, min)
     // A few milliseconds together, so that deadlines close to each other cost one look.
-    let earliest = feeds.map(\.deadline).reduce(next, min)
-    if earliest < .distantFuture { watchDeadline(max(earliest, now + .milliseconds(4))) }
+    if nextDeadline < .distantFuture { watchDeadline(max(nextDeadline, now + .milliseconds(4))) }
   }
 
   private static let unanswered = ExchangeFailure(
     .deadline, "No answer came by the request's deadline.")
   private static let unsent = ExchangeFailure(
-    .deadline, "No stream became free by the request's deadline.")
+    .deadline, "It could not be sent by the request's deadline.")
 
   // MARK: Pings
 

@@ -85,6 +85,17 @@ extension HTTP2Client {
 
   // MARK: From stream to outcome
 
+  /// Whether the peer may have the request. One that waits to be written leaves no more once its
+  /// stream is reset.
+  func isOnItsWay(_ index: Int) -> Bool {
+    waiters.value.phase(index) == .inFlight && session.isWritten(index)
+  }
+
+  /// Ends a request that is still waited for.
+  func finish(_ index: Int, by failure: ExchangeFailure) {
+    finish(index, isOnItsWay(index) ? .unknown(failure) : .notSent(failure))
+  }
+
   /// Ends a request that has no stream, or whose stream shall be reset.
   func finish(_ index: Int, _ outcome: ExchangeOutcome) {
     let completion = waiters.value.complete(index)
@@ -121,8 +132,7 @@ extension HTTP2Client {
   /// Resets the stream of a request that is still waited for; nothing otherwise.
   package func cancel(_ ticket: ExchangeTicket) {
     guard let index = waiters.value.index(of: ticket) else { return }
-    let isInFlight = waiters.value.phase(index) == .inFlight
-    finish(index, isInFlight ? .unknown(.cancelled) : .notSent(.cancelled))
+    finish(index, by: .cancelled)
   }
 
   func cancel(_ feed: ExchangeFeed) {
@@ -131,7 +141,7 @@ extension HTTP2Client {
       guard case .feed(let owner, _) = waiters.value.slots[index].completion, owner === feed else {
         continue
       }
-      finish(index, .unknown(.cancelled))
+      finish(index, by: .cancelled)
     }
   }
 

@@ -32,6 +32,8 @@ package actor HTTP2Client {
   // Liveness.
   var lastReceived: Moment
   var deadlineTimer: (timer: LoopTimer, at: Moment)?
+  /// No request has an earlier one.
+  var nextDeadline = Moment.distantFuture
   var livenessTimer: (timer: LoopTimer, at: Moment)?
   /// When the first of the requests that are open now was sent.
   var busySince: Moment
@@ -116,14 +118,20 @@ package actor HTTP2Client {
       stream.abort()
       throw .noHTTP2(endpoint: peer, agreed: agreed)
     }
-    let result = await withUnsafeContinuation { continuation in
-      ready = continuation
-      let seconds = configuration.connect.deadline.inSeconds
-      _ = loop.schedule(at: loop.now + configuration.connect.deadline) {
-        self.assumeIsolated { $0.settingsOverdue(seconds) }
+    let result = await withTaskCancellationHandler {
+      await withUnsafeContinuation { continuation in
+        ready = continuation
+        let span = configuration.connect.deadline
+        let overdue = HTTP2ConnectError.silent(endpoint: peer, seconds: span.inSeconds)
+        _ = loop.schedule(at: loop.now + span) {
+          self.assumeIsolated { $0.noSettings(overdue) }
+        }
+        stream.start(self)
+        stream.setNeedsFlush()
+        if Task.isCancelled { noSettings(.stream(.cancelled)) }
       }
-      stream.start(self)
-      stream.setNeedsFlush()
+    } onCancel: {
+      loop.execute { self.assumeIsolated { $0.noSettings(.stream(.cancelled)) } }
     }
     try result.get()
     armLiveness()
@@ -171,23 +179,9 @@ package actor HTTP2Client {
     _ template: RequestTemplate, values: FieldValues = [], body: [UInt8], deadline: Moment
   ) async -> ExchangeOutcome {
     guard template.accepts(values) else { return .notSent(.unfitValues(template)) }
-    let ticket = ExchangeTicket.next()
-    return await withTaskCancellationHandler {
-      await withUnsafeContinuation { continuation in
-        let call = ExchangeCall(
-          ticket: ticket, template: template, values: values, body: body, deadline: deadline,
-          continuation: continuation)
-        if loop.isOnLoop {
-          onLoop(loop, call) { $0.begin($1) }
-        } else {
-          loop.execute { self.assumeIsolated { $0.begin(call) } }
-        }
-        // A cancellation from before has found no request with this ticket.
-        if Task.isCancelled { cancelSoon(ticket) }
-      }
-    } onCancel: {
-      cancelSoon(ticket)
-    }.outcome
+    return await ExchangeCall.reply(
+      from: self, template, values: values, body: body, deadline: deadline
+    ).outcome
   }
 
   /// Sends many alike requests and waits for all of them.
@@ -238,9 +232,15 @@ package actor HTTP2Client {
       if isClosed { continuation.resume() } else { closeWaiters.append(continuation) }
     }
   }
+}
 
-  private nonisolated func cancelSoon(_ ticket: ExchangeTicket) {
-    loop.execute { self.assumeIsolated { $0.cancel(ticket) } }
+extension HTTP2Client: ExchangeTaker {
+  package nonisolated func takeOnLoop(_ call: ExchangeCall) {
+    onLoop(loop, call) { $0.begin($1) }
+  }
+
+  package nonisolated func cancelOnLoop(_ ticket: ExchangeTicket) {
+    assumeIsolated { $0.cancel(ticket) }
   }
 }
 

@@ -23,20 +23,16 @@ enum ProxyTunnel {
       throw .proxy(error)
     }
     guard let tls else { return stream }
-    let encrypted: Result<Void, StreamError> = await withUnsafeContinuation { continuation in
-      loop.execute {
-        stream.startTLS(client: tls, serverName: serverName, deadline: deadline) {
-          continuation.resume(returning: $0)
-        }
+    do throws(StreamError) {
+      try await stream.startTLS(client: tls, serverName: serverName, deadline: deadline)
+      return stream
+    } catch {
+      let through = "\(target) through the proxy \(proxy)"
+      switch error {
+      case .tls(_, let failure): throw .stream(.tls(endpoint: through, failure))
+      case .closedEarly: throw .stream(.closedEarly(endpoint: through))
+      default: throw .stream(error)
       }
-    }
-    switch encrypted {
-    case .success: return stream
-    case .failure(.tls(_, let failure)):
-      throw .stream(.tls(endpoint: "\(target) through the proxy \(proxy)", failure))
-    case .failure(.closedEarly):
-      throw .stream(.closedEarly(endpoint: "\(target) through the proxy \(proxy)"))
-    case .failure(let error): throw .stream(error)
     }
   }
 }
@@ -60,18 +56,26 @@ private final class TunnelRequest: StreamHandler, @unchecked Sendable {
   }
 
   func run(until deadline: Moment, within span: Duration) async throws(HTTPProxyError) {
-    let result = await withUnsafeContinuation { continuation in
-      stream.loop.execute {
-        self.waiting = continuation
-        self.begin()
-        let seconds = span.inSeconds
-        self.timer = self.stream.loop.schedule(at: deadline) {
-          self.fail(.silent(proxy: "\(self.proxy)", target: self.target, seconds: seconds))
+    let loop = stream.loop
+    let result = await withTaskCancellationHandler {
+      await withUnsafeContinuation { continuation in
+        loop.execute {
+          self.waiting = continuation
+          self.begin()
+          let seconds = span.inSeconds
+          self.timer = loop.schedule(at: deadline) {
+            self.fail(.silent(proxy: "\(self.proxy)", target: self.target, seconds: seconds))
+          }
         }
+        if Task.isCancelled { loop.execute { self.cancel() } }
       }
+    } onCancel: {
+      loop.execute { self.cancel() }
     }
     try result.get()
   }
+
+  private func cancel() { fail(.unreachable(proxy: "\(proxy)", .cancelled)) }
 
   private func begin() {
     var fields = HTTPFields()

@@ -1,4 +1,4 @@
-import Synchronization
+import Transport
 
 /// One event of a `text/event-stream` (WHATWG HTML, section 9.2), ready to be sent to many.
 package struct ServerSentEvent: Sendable, Hashable {
@@ -50,7 +50,7 @@ package final class ServerSentEvents: Sendable {
   package let maxPendingBytes: Int
   package let fields: HTTPFields
   private let onClose: @Sendable () -> Void
-  private let state = Mutex(State())
+  private let state = Lock(State())
 
   /// - Parameter onClose: called once when the listener is gone, or was cut off or closed.
   package init(

@@ -1,5 +1,5 @@
 internal import CLinux
-package import Clocks
+internal import Clocks
 internal import Glibc
 
 /// What a stream tells its owner; all calls come on the loop's thread.
@@ -179,19 +179,6 @@ package final class ByteStream: @unchecked Sendable {
 
   // MARK: TLS
 
-  /// Speaks TLS from here on, as the client; for a tunnel that began in plain text.
-  ///
-  /// - Parameters:
-  ///   - deadline: a moment of the machine's monotonic clock.
-  ///   - finished: called on the loop, once.
-  package func startTLS(
-    client context: TLSClientContext, serverName: String, deadline: Moment,
-    finished: @escaping (Result<Void, StreamError>) -> Void
-  ) {
-    beginTLS(
-      TLSSession(client: context, serverName: serverName), deadline: deadline, finished: finished)
-  }
-
   func beginTLS(
     _ session: TLSSession, deadline: Moment,
     finished: @escaping (Result<Void, StreamError>) -> Void
@@ -207,6 +194,9 @@ package final class ByteStream: @unchecked Sendable {
     handshake = Handshake(deadline: timer, finished: finished)
     advanceHandshake()
   }
+
+  /// Ends the stream if its handshake is not done.
+  func cancelHandshake() { endHandshake(.failure(.cancelled)) }
 
   private func advanceHandshake() {
     guard let tls else { return }

@@ -1,5 +1,4 @@
 package import Clocks
-internal import Synchronization
 
 extension EventLoop {
   /// Waits until the machine's monotonic clock reads `moment`; may be called on any thread.
@@ -32,7 +31,7 @@ private final class Sleeper: Sendable {
   }
 
   private let loop: EventLoop
-  private let state = Mutex(State.idle)
+  private let state = Lock(State.idle)
 
   init(loop: EventLoop) { self.loop = loop }
 

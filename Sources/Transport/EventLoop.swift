@@ -36,7 +36,7 @@ package final class EventLoop: @unchecked Sendable {
   package let name: String
   private let epoll: Int32
   private let wakeUp: Int32
-  private let inbox = Mutex<[Work]>([])
+  private let inbox = Lock<[Work]>([])
   private let isAsleep = Atomic<Bool>(false)
   private let shouldStop = Atomic<Bool>(false)
   private let thread = Atomic<UInt>(0)

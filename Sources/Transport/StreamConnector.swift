@@ -41,16 +41,8 @@ package enum StreamConnector {
       loop.execute { race.finish(.failure(.cancelled)) }
     }.get()
     guard let tls else { return stream }
-    let name = serverName ?? endpoint.host
-    let deadline = race.deadline
-    let result: Result<Void, StreamError> = await withUnsafeContinuation { continuation in
-      loop.execute {
-        stream.beginTLS(TLSSession(client: tls, serverName: name), deadline: deadline) {
-          continuation.resume(returning: $0)
-        }
-      }
-    }
-    try result.get()
+    try await stream.startTLS(
+      client: tls, serverName: serverName ?? endpoint.host, deadline: race.deadline)
     return stream
   }
 }

@@ -1,6 +1,5 @@
 internal import CLinux
 internal import Glibc
-internal import Synchronization
 
 /// A program that we started and that is asked to end when we end, however we do.
 ///
@@ -8,7 +7,7 @@ internal import Synchronization
 /// that lives as long as the process, such as a loop's.
 package final class Subprocess: Sendable {
   package let processID: Int32
-  private let exit = Mutex(Exit())
+  private let exit = Lock(Exit())
 
   private struct Exit {
     var status: Int32?

@@ -113,9 +113,9 @@ import Transport
       pkcs12: files.pkcs12, password: PushCertificates.password)
     try await withBench(server, credentials: .certificate(certificate)) { bench in
       try await bench.expectAccepted()
-      let template = bench.client.template(try PushOptions(.voip))
       let token = try #require(DeviceToken(String(repeating: "ab", count: 32)))
-      let result = await bench.client.push(template, to: token, payload: Array("{}".utf8))
+      let result = await bench.client.push(
+        Push(try PushOptions(.voip), payload: Array("{}".utf8)), to: token)
       #expect(result.isAccepted)
       let channel = await bench.client.createChannel(storage: .none)
       guard case .malformed = channel else {
@@ -136,9 +136,9 @@ import Transport
     let certificate = try ClientCertificate(
       certificatesPEM: files.chainPEM, privateKeyPEM: files.keyPEM)
     try await withBench(server, credentials: .certificate(certificate)) { bench in
-      let template = bench.client.template(try PushOptions(.location))
       let token = try #require(DeviceToken(String(repeating: "ab", count: 32)))
-      let result = await bench.client.push(template, to: token, payload: Array("{}".utf8))
+      let result = await bench.client.push(
+        Push(try PushOptions(.location), payload: Array("{}".utf8)), to: token)
       guard case .notSent(.rule(.needsToken(.location))) = result else {
         Issue.record("\(result)")
         return

@@ -1,5 +1,4 @@
 import HTTP
-import Synchronization
 import Testing
 import Transport
 
@@ -7,7 +6,7 @@ import Transport
 
 /// Remembers which value came first.
 final class FirstSeen: Sendable {
-  private let first = Mutex<String?>(nil)
+  private let first = Lock<String?>(nil)
 
   func isFirst(_ value: String) -> Bool {
     first.withLock { first in

@@ -14,9 +14,8 @@ private func token(_ number: Int) throws -> DeviceToken {
     try await withBench(try await .start()) { bench in
       let options = try PushOptions(
         .liveActivity, priority: .considerate, expiration: .attemptOnce, collapseID: "trip 1")
-      let template = bench.client.template(options)
       let result = await bench.client.push(
-        template, to: try token(0xAB), payload: Array("{}".utf8))
+        Push(options, payload: Array("{}".utf8)), to: try token(0xAB))
       guard case .accepted(let id, let uniqueID) = result else {
         Issue.record("\(result)")
         return
@@ -82,9 +81,8 @@ private func token(_ number: Int) throws -> DeviceToken {
 
   @Test func `over the limit are not sent`() async throws {
     try await withBench(try await .start()) { bench in
-      let template = bench.client.template(try PushOptions(.alert))
       let result = await bench.client.push(
-        template, to: try token(1), payload: [UInt8](repeating: 32, count: 4_097))
+        try .alert([UInt8](repeating: 32, count: 4_097)), to: try token(1))
       guard case .notSent(.payload(.tooLarge(4_097, 4_096))) = result else {
         Issue.record("\(result)")
         return
@@ -98,9 +96,8 @@ private func token(_ number: Int) throws -> DeviceToken {
       seen.request.path.hasSuffix("7") ? ScriptedAPNs.refusal(410, "Unregistered") : .accept
     }
     try await withBench(server) { bench in
-      let template = bench.client.template(try PushOptions(.alert))
       let tokens = try (0..<5_000).map { try token($0) }
-      let results = await bench.client.push(template, to: tokens, payload: Array("{}".utf8))
+      let results = await bench.client.push(try .alert(), to: tokens)
       #expect(results.count == 5_000)
       let expected = tokens.map { $0.text.hasSuffix("7") }
       #expect(results.map { $0.refusal?.reason == .unregistered } == expected)
@@ -127,17 +124,15 @@ private func token(_ number: Int) throws -> DeviceToken {
 
   @Test func `of a batch that break a rule do not keep the others back`() async throws {
     try await withBench(try await .start()) { bench in
-      let template = bench.client.template(try PushOptions(.alert))
-      let good = Array("{}".utf8)
       let id = "123e4567-e89b-12d3-a456-42665544000a"
       let results = await bench.client.push(
-        batch: [
-          PushItem(token: try token(1), payload: []),
-          PushItem(token: try token(2), payload: good, id: id),
-          PushItem(token: try token(3), payload: good, id: id.uppercased()),
-          PushItem(token: try token(4), payload: [UInt8](repeating: 32, count: 4_097)),
-          PushItem(token: try token(5), payload: good),
-        ], template)
+        [
+          AddressedPush(try .alert([]), to: try token(1)),
+          AddressedPush(try .alert(), to: try token(2), id: id),
+          AddressedPush(try .alert(), to: try token(3), id: id.uppercased()),
+          AddressedPush(try .alert([UInt8](repeating: 32, count: 4_097)), to: try token(4)),
+          AddressedPush(try .alert(), to: try token(5)),
+        ])
       #expect(results.map(\.isAccepted) == [false, true, false, false, true])
       #expect(results.map(\.isNotSent) == [true, false, true, true, false])
       let requests = await bench.server.requests().map(\.request).sorted { $0.path < $1.path }
@@ -154,9 +149,8 @@ private func token(_ number: Int) throws -> DeviceToken {
         ? ScriptedAPNs.refusal(403, "ExpiredProviderToken") : .accept
     }
     try await withBench(server) { bench in
-      let template = bench.client.template(try PushOptions(.alert))
       let tokens = try (0..<300).map { try token($0) }
-      let results = await bench.client.push(template, to: tokens, payload: Array("{}".utf8))
+      let results = await bench.client.push(try .alert(), to: tokens)
       #expect(results.map(\.isAccepted) == tokens.map { _ in true })
       #expect(bench.credentials.signedCount == 2)
     }
@@ -171,9 +165,8 @@ private func token(_ number: Int) throws -> DeviceToken {
       }
     }
     try await withBench(server) { bench in
-      let template = bench.client.template(try PushOptions(.alert))
       let tokens = try (0..<6_000).map { try token($0) }
-      let results = await bench.client.push(template, to: tokens, payload: Array("{}".utf8))
+      let results = await bench.client.push(try .alert(), to: tokens)
       #expect(results.filter(\.isAccepted).count == 6_000)
       let accepted = await server.requests().filter { $0.stream < 1_000 }.map(\.request.path)
       #expect(accepted.count == 6_000)
@@ -185,8 +178,7 @@ private func token(_ number: Int) throws -> DeviceToken {
     let server = try await ScriptedAPNs.start(raisesLimitTo: nil)
     try await withBench(server) { bench in
       try await bench.expectAccepted()
-      let template = bench.client.template(try PushOptions(.alert))
-      _ = await bench.client.push(template, to: try token(1), payload: Array("{}".utf8))
+      _ = await bench.client.push(try .alert(), to: try token(1))
       #expect(await server.requests().map(\.connection) == [0, 1])
     }
   }
@@ -196,12 +188,10 @@ private func token(_ number: Int) throws -> DeviceToken {
       count == 1 ? .accept : .silence
     }
     try await withBench(server) { bench in
-      let template = bench.client.template(try PushOptions(.alert))
-      let first = await bench.client.push(template, to: try token(0), payload: Array("{}".utf8))
+      let first = await bench.client.push(try .alert(), to: try token(0))
       #expect(first.isAccepted)
       let tokens = try (0..<100).map { try token($0) }
-      let results = await bench.client.push(
-        template, to: tokens, payload: Array("{}".utf8), deadline: .seconds(1))
+      let results = await bench.client.push(try .alert(), to: tokens, deadline: .seconds(1))
       #expect(results.count == 100)
       #expect(results.filter(\.isUnknown).count >= 1)
       #expect(results.filter(\.isNotSent).count >= 50)

@@ -1,7 +1,6 @@
 import Clocks
 import Crypto
 import HTTP
-import Synchronization
 import Testing
 import Transport
 
@@ -22,12 +21,12 @@ extension ClientBench {
   fileprivate func pushes(
     _ count: Int, deadline: Duration = .seconds(20)
   ) async throws -> [PushResult] {
-    let template = client.template(try PushOptions(.alert))
+    let push = try Push.alert(payload)
     let tokens = try tokens(count)
     return await withTaskGroup(of: PushResult.self) { group in
       for token in tokens {
         group.addTask {
-          await self.client.push(template, to: token, payload: payload, deadline: deadline)
+          await self.client.push(push, to: token, deadline: deadline)
         }
       }
       return await group.reduce(into: []) { $0.append($1) }
@@ -157,8 +156,7 @@ extension ClientBench {
     try await withBench(server) { bench in
       try await bench.expectPushed()
       let results = await bench.client.push(
-        bench.client.template(try PushOptions(.alert)), to: try tokens(8), payload: payload,
-        deadline: .milliseconds(300))
+        try .alert(payload), to: try tokens(8), deadline: .milliseconds(300))
       #expect(results.count(where: \.isUnknown) == 8)
       #expect(await bench.client.health.pushes.replaced == 0)
       try await bench.expectPushed()
@@ -235,7 +233,7 @@ extension ClientBench {
     let old = try await ScriptedAPNs.start(raisesLimitTo: nil, authority: authority)
     let new = try await ScriptedAPNs.start(
       raisesLimitTo: nil, authority: authority, address: "127.0.0.2", port: old.port)
-    let answers = Mutex(["127.0.0.1"])
+    let answers = Lock(["127.0.0.1"])
     var configuration = APNsClientConfiguration()
     configuration.pushes.http.connect.addresses = { _ in answers.withLock { $0 } }
     var hosts = old.hosts

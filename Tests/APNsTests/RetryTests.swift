@@ -1,6 +1,5 @@
 import Clocks
 import HTTP
-import Synchronization
 import Testing
 import Transport
 
@@ -145,7 +144,7 @@ import Transport
   }
 
   @Test func `of a batch go again alone, the others' results are kept`() async throws {
-    let tries = Mutex<[String: Int]>([:])
+    let tries = Lock<[String: Int]>([:])
     let server = try await ScriptedAPNs.start(raisesLimitTo: nil) { seen, _ in
       let path = seen.request.path
       let tried = tries.withLock { tries in

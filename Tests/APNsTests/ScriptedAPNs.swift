@@ -280,6 +280,13 @@ struct ClientBench {
   }
 }
 
+extension Push {
+  /// An alert with this body, whatever it is.
+  static func alert(_ payload: [UInt8] = Array("{}".utf8)) throws -> Push {
+    Push(try PushOptions(.alert), payload: payload)
+  }
+}
+
 extension BroadcastResult {
   var isAccepted: Bool { if case .accepted = self { true } else { false } }
   var refusal: APNsRefusal? { if case .refused(let refusal) = self { refusal } else { nil } }

@@ -1,6 +1,6 @@
 import Clocks
+import Glibc
 import HTTP
-import Synchronization
 import Testing
 import Transport
 
@@ -47,7 +47,7 @@ private let patience: Duration = .seconds(20)
   @Test func `sends more at once than the peer allows, in turn`() async throws {
     var configuration = HTTP2ServerConfiguration()
     configuration.settings = [.maxConcurrentStreams(3)]
-    let most = Mutex(0)
+    let most = Lock(0)
     let server = try await ScriptedServer.start(configuration: configuration) {
       connection, _, stream in
       most.withLock { $0 = max($0, connection.openStreams) }
@@ -192,6 +192,27 @@ private let patience: Duration = .seconds(20)
       #expect(await client.send(note, deadline: patience).response?.status == 200)
       #expect(await client.slotsInUse == 0)
     }
+  }
+
+  @Test func `sends nothing whose deadline passed while the loop was busy`() async throws {
+    let paths = Lock<[String]>([])
+    let server = try await ScriptedServer.start { connection, request, stream in
+      paths.withLock { $0.append(request.path) }
+      connection.respond(stream: stream, status: 200)
+    }
+    defer { server.stop() }
+    try await withClient(of: server) { client in
+      let late = HTTPRequest(method: "GET", authority: "a", path: "/late")
+      let outcome = await Task(executorPreference: client.loop.tasks) {
+        // Runs behind the request and before anything is written.
+        client.loop.execute { client.loop.execute { usleep(30_000) } }
+        return await client.send(late, deadline: .milliseconds(10))
+      }.value
+      #expect(outcome.isNotSent(.deadline), "\(outcome)")
+      #expect(await client.send(note, deadline: patience).response?.status == 200)
+      #expect(await client.slotsInUse == 0)
+    }
+    #expect(paths.withLock { $0 } == [note.path])
   }
 
   @Test func `leaves no stream open when many tasks are cancelled`() async throws {

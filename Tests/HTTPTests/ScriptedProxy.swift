@@ -1,5 +1,4 @@
 import HTTP
-import Synchronization
 import Testing
 import Transport
 
@@ -15,7 +14,7 @@ final class ScriptedProxy: Sendable {
 
   private let listener: StreamListener
   private let loop: EventLoop
-  private let heads = Mutex<[String]>([])
+  private let heads = Lock<[String]>([])
 
   private init(listener: StreamListener, loop: EventLoop) {
     self.listener = listener
@@ -24,7 +23,7 @@ final class ScriptedProxy: Sendable {
 
   static func run(_ deed: Deed, _ body: (ScriptedProxy) async throws -> Void) async throws {
     let loop = try EventLoop(name: "proxy")
-    let slot = Mutex<ScriptedProxy?>(nil)
+    let slot = Lock<ScriptedProxy?>(nil)
     let listener = try await StreamListener.bind(.tcp(host: "127.0.0.1", port: 0), on: loop) {
       stream in
       let door = Door(stream, deed: deed, loop: loop) { head in
@@ -52,7 +51,7 @@ final class ScriptedProxy: Sendable {
     private let deed: Deed
     private let loop: EventLoop
     private let note: @Sendable (String) -> Void
-    private let state = Mutex<(head: [UInt8], far: ByteStream?)>(([], nil))
+    private let state = Lock<(head: [UInt8], far: ByteStream?)>(([], nil))
 
     init(
       _ stream: ByteStream, deed: Deed, loop: EventLoop, note: @escaping @Sendable (String) -> Void

@@ -1,6 +1,5 @@
 import Crypto
 import HTTP
-import Synchronization
 import Testing
 import Transport
 
@@ -147,7 +146,7 @@ final class EventLog: Sendable {
     var reason: String?
     var waiters: [UnsafeContinuation<String, Never>] = []
   }
-  private let state = Mutex(State())
+  private let state = Lock(State())
 
   func note(_ event: HTTP2ClientEvent) {
     guard case .closed(let reason) = event else { return }

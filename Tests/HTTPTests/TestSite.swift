@@ -1,5 +1,4 @@
 import HTTP
-import Synchronization
 import Testing
 import Transport
 
@@ -76,7 +75,7 @@ final class TestSite: Sendable {
 /// The server-sent event replies that a site has made.
 private final class Listeners: Sendable {
   let gone = Tally()
-  private let made = Mutex<[ServerSentEvents]>([])
+  private let made = Lock<[ServerSentEvents]>([])
 
   var last: ServerSentEvents { made.withLock { $0[$0.count - 1] } }
 
@@ -96,7 +95,7 @@ final class Gate: Sendable {
     var isOpen = false
     var waiting: [UnsafeContinuation<Void, Never>] = []
   }
-  private let state = Mutex(State())
+  private let state = Lock(State())
   private let arrivals = Tally()
 
   func pass() async {
@@ -128,7 +127,7 @@ final class Tally: Sendable {
     var count = 0
     var waiting: [(wanted: Int, continuation: UnsafeContinuation<Void, Never>)] = []
   }
-  private let state = Mutex(State())
+  private let state = Lock(State())
 
   func add() {
     state.withLock { state in
@@ -157,7 +156,7 @@ final class TextLog: Sendable {
     var text = ""
     var waiting: [(piece: String, continuation: UnsafeContinuation<Void, Never>)] = []
   }
-  private let state = Mutex(State())
+  private let state = Lock(State())
 
   func append(_ bytes: [UInt8]) {
     state.withLock { state in

@@ -1,6 +1,6 @@
 import Clocks
-import Synchronization
 import Testing
+import Transport
 
 @testable import Transport
 
@@ -12,7 +12,7 @@ private final class Recorder: StreamHandler {
     var waiters: [(needs: Int, resume: UnsafeContinuation<Void, Never>)] = []
   }
 
-  private let state = Mutex(State())
+  private let state = Lock(State())
   private let onReceive: @Sendable (RawSpan) -> Void
 
   init(onReceive: @escaping @Sendable (RawSpan) -> Void = { _ in }) { self.onReceive = onReceive }

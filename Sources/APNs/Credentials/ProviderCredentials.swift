@@ -41,9 +41,10 @@ public final class ProviderCredentials: Sendable {
     }
   }
 
-  private struct State {
+  fileprivate struct State {
     var source = ProviderTokenSource()
-    var waiters: [UnsafeContinuation<Void, Never>] = []
+    /// The renewal that began last: waited for by those who have no token to send with.
+    var renewal: Task<Void, Never>?
     var signingFailure: CryptoError?
     var sharingFailure: (any Error)?
     var clockOffSeconds: Int64?
@@ -53,8 +54,7 @@ public final class ProviderCredentials: Sendable {
   /// The key that signs.
   public let key: ProviderKey
   private let clock: ServiceClock
-  private let store: (any ProviderTokenStore)?
-  private let state = Mutex(State())
+  private let renewer: TokenRenewer
   /// Spares the lock on every acceptance; a stale value only makes one more or one less look.
   private let hasRefusal = Atomic<Bool>(false)
 
@@ -69,56 +69,59 @@ public final class ProviderCredentials: Sendable {
   package init(key: ProviderKey, clock: ServiceClock, store: (any ProviderTokenStore)? = nil) {
     self.key = key
     self.clock = clock
-    self.store = store
+    renewer = TokenRenewer(key: key, clock: clock, store: store)
   }
 
+  deinit { renewer.state.withLock { $0.renewal?.cancel() } }
+
   /// How many tokens this process signed; for metrics.
-  public var signedCount: Int { state.withLock { $0.signed } }
+  public var signedCount: Int { renewer.state.withLock { $0.signed } }
 
   /// Why the last token was not agreed on with the other nodes, so that this node uses its own and
   /// APNs sees more tokens than it should; nil while all share one.
-  public var sharingFailure: (any Error)? { state.withLock { $0.sharingFailure } }
+  public var sharingFailure: (any Error)? { renewer.state.withLock { $0.sharingFailure } }
 
   /// The token to send with, if nothing has to be waited for. Renews meanwhile where that is due.
   package func presentToken() -> ProviderToken? {
-    let (now, wall) = (clock.now, clock.wall)
-    switch state.withLock({ $0.source.need(now: now, wall: wall) }) {
-    case .use(let token): return token
-    case .useAndRenew(let token):
-      Task { await renew(replacing: token) }
-      return token
-    case .renew:
-      Task { [present = state.withLock { $0.source.present }] in await renew(replacing: present) }
-      return nil
-    case .wait, .exhausted: return nil
+    switch need() {
+    case .use(let token), .useAndRenew(let token): token
+    case .renew, .wait, .exhausted: nil
     }
   }
 
   /// The token to send with; waits while one is being made.
   package func token() async throws(Failure) -> ProviderToken {
     while true {
-      let (now, wall) = (clock.now, clock.wall)
-      let (need, present) = state.withLock {
-        ($0.source.need(now: now, wall: wall), $0.source.present)
-      }
-      switch need {
-      case .use(let token): return token
-      case .useAndRenew(let token):
-        Task { await renew(replacing: token) }
-        return token
-      case .renew: await renew(replacing: present)
-      case .wait: await waitForRenewal()
+      switch need() {
+      case .use(let token), .useAndRenew(let token): return token
+      case .renew, .wait: await renewer.state.withLock { $0.renewal }?.value
       case .exhausted:
-        throw .alwaysExpired(offBySeconds: state.withLock { $0.clockOffSeconds })
+        throw .alwaysExpired(offBySeconds: renewer.state.withLock { $0.clockOffSeconds })
       }
-      if let failure = state.withLock({ $0.signingFailure }) { throw .cannotSign(failure) }
+      if let failure = renewer.state.withLock({ $0.signingFailure }) { throw .cannotSign(failure) }
+    }
+  }
+
+  /// What a request needs now; a renewal that is due has begun.
+  private func need() -> ProviderTokenSource.Need {
+    let (now, wall) = (clock.now, clock.wall)
+    return renewer.state.withLock { state in
+      let need = state.source.need(now: now, wall: wall)
+      switch need {
+      case .useAndRenew, .renew:
+        let present = state.source.present
+        // It holds the renewer and not these credentials, whose end cancels it.
+        state.renewal = Task { [renewer] in await renewer.renew(replacing: present) }
+      case .use, .wait, .exhausted: break
+      }
+      return need
     }
   }
 
   /// APNs answered a request that carried `token` with this refusal.
   package func refused(_ token: ProviderToken, _ refusal: APNsRefusal) {
     let (now, wall) = (clock.now, clock.wall)
-    state.withLock { state in
+    renewer.state.withLock { state in
       if let date = refusal.serverDate {
         state.clockOffSeconds = wall.wholeSeconds - date.wholeSeconds
       }
@@ -134,23 +137,26 @@ public final class ProviderCredentials: Sendable {
   /// APNs accepted a request that carried `token`.
   package func accepted(_ token: ProviderToken) {
     guard hasRefusal.load(ordering: .relaxed) else { return }
-    state.withLock { $0.source.accepted(token) }
+    renewer.state.withLock { $0.source.accepted(token) }
     hasRefusal.store(false, ordering: .relaxed)
   }
+}
 
-  private func waitForRenewal() async {
-    await withUnsafeContinuation { continuation in
-      let isOver = state.withLock { state in
-        if !state.source.isRenewing { return true }
-        state.waiters.append(continuation)
-        return false
-      }
-      if isOver { continuation.resume() }
-    }
+/// Makes the tokens of ``ProviderCredentials``, and holds what is known of them.
+private final class TokenRenewer: Sendable {
+  let state = Lock(ProviderCredentials.State())
+  private let key: ProviderKey
+  private let clock: ServiceClock
+  private let store: (any ProviderTokenStore)?
+
+  init(key: ProviderKey, clock: ServiceClock, store: (any ProviderTokenStore)?) {
+    self.key = key
+    self.clock = clock
+    self.store = store
   }
 
   /// Signs a candidate and agrees on it with the other nodes. Called once per renewal.
-  private func renew(replacing previous: ProviderToken?) async {
+  func renew(replacing previous: ProviderToken?) async {
     let result = Result { () throws(CryptoError) in try key.token(issuedAt: clock.wall) }
     var agreed: ProviderToken?
     var sharingFailure: (any Error)?
@@ -163,7 +169,7 @@ public final class ProviderCredentials: Sendable {
       }
     }
     let (now, wall) = (clock.now, clock.wall)
-    let waiters = state.withLock { state in
+    state.withLock { state in
       if let agreed {
         state.source.renewed(agreed, now: now, wall: wall)
         state.signingFailure = nil
@@ -173,9 +179,6 @@ public final class ProviderCredentials: Sendable {
         state.source.renewalFailed()
         state.signingFailure = error
       }
-      defer { state.waiters.removeAll() }
-      return state.waiters
     }
-    for waiter in waiters { waiter.resume() }
   }
 }

@@ -39,6 +39,12 @@ public struct Push: Sendable {
       topic: topic)
     self.payload = try payload.encoded()
   }
+
+  /// A push whose body was encoded elsewhere; its size is looked at when it is sent.
+  package init(_ options: PushOptions, payload: [UInt8]) {
+    self.options = options
+    self.payload = payload
+  }
 }
 
 /// A push and the device that it is for.

@@ -1,5 +1,4 @@
 public import Clocks
-import HTTP
 
 /// How long APNs may keep a push for a device that it cannot reach: the `apns-expiration` field.
 public enum PushExpiration: Sendable, Hashable {
@@ -115,51 +114,4 @@ public struct PushOptions: Sendable, Hashable {
   }
 
   func topic(of app: BundleID) -> String { ownTopic ?? app.text + type.topicSuffix }
-}
-
-/// The head of the pushes of one fan-out, laid out once for all of them.
-///
-/// Make one for each fan-out and give it to ``APNsClient/push(_:to:payload:deadline:)``; a push to
-/// another device then differs in its path alone. Works with the client that made it.
-package final class PushTemplate: Sendable {
-  package let options: PushOptions
-  private let plain: CachedTemplate
-  private let withID: CachedTemplate
-
-  init(_ options: PushOptions, app: BundleID, authority: String) {
-    self.options = options
-    var fields: HTTPFields = [
-      "apns-topic": options.topic(of: app), "apns-push-type": options.type.rawValue,
-      "apns-priority": options.priority.text,
-    ]
-    if let expiration = options.expiration.text { fields.append("apns-expiration", expiration) }
-    if let collapseID = options.collapseID { fields.append("apns-collapse-id", collapseID) }
-    plain = .ofPushes(authority: authority, fields: fields, volatile: [])
-    withID = .ofPushes(authority: authority, fields: fields, volatile: ["apns-id"])
-  }
-
-  func head(withID hasID: Bool) -> CachedTemplate { hasID ? withID : plain }
-
-  /// The values for ``head(withID:)``.
-  static func values(_ token: DeviceToken, id: String?) -> FieldValues {
-    var values = FieldValues(token.path)
-    if let id { values.append(id) }
-    // Both were looked at: the token when it was made, the ID as part of the push.
-    values.areChecked = true
-    return values
-  }
-}
-
-extension CachedTemplate {
-  /// The head of pushes whose path comes with each of them.
-  static func ofPushes(
-    authority: String, fields stable: HTTPFields, volatile: [String]
-  ) -> CachedTemplate {
-    CachedTemplate { authorization throws(ExchangeFailure) in
-      var fields = stable
-      fields["authorization"] = authorization
-      return try RequestTemplate(
-        method: "POST", authority: authority, path: nil, fields: fields, volatile: volatile)
-    }
-  }
 }

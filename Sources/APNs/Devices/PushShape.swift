@@ -1,5 +1,5 @@
 import HTTP
-import Synchronization
+import Transport
 
 /// What pushes have in common whose heads differ in values only. There are few of these, whatever
 /// collapse IDs and expirations a caller uses.
@@ -66,6 +66,20 @@ extension PushOptions {
   }
 }
 
+extension CachedTemplate {
+  /// The head of pushes whose path comes with each of them.
+  static func ofPushes(
+    authority: String, fields stable: HTTPFields, volatile: [String]
+  ) -> CachedTemplate {
+    CachedTemplate { authorization throws(ExchangeFailure) in
+      var fields = stable
+      fields["authorization"] = authorization
+      return try RequestTemplate(
+        method: "POST", authority: authority, path: nil, fields: fields, volatile: volatile)
+    }
+  }
+}
+
 /// Heads of the shapes that a client has met; may be asked from any thread.
 final class PushShapes: Sendable {
   private struct State {
@@ -76,7 +90,7 @@ final class PushShapes: Sendable {
 
   private let app: BundleID
   private let authority: String
-  private let state = Mutex(State())
+  private let state = Lock(State())
 
   init(app: BundleID, authority: String) {
     self.app = app

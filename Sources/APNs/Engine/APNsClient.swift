@@ -67,7 +67,6 @@ public actor APNsClient {
   private let broadcasts: ConnectionPool
   private let management: ConnectionPool
   nonisolated let pushes: ConnectionPool
-  nonisolated let pushAuthority: String
   private let templates: BroadcastTemplates
   private var requestIDs = RequestIDs()
   nonisolated let shapes: PushShapes
@@ -116,7 +115,6 @@ public actor APNsClient {
       host: hosts.management, tls: tls, configuration: configuration.management, loop: loop)
     pushes = ConnectionPool(
       host: hosts.push, tls: tls, configuration: configuration.pushes, loop: loop)
-    pushAuthority = hosts.push.authority
     shapes = PushShapes(app: app.bundleID, authority: hosts.push.authority)
     templates = BroadcastTemplates(app: app.bundleID, authority: hosts.broadcast.authority)
   }

@@ -11,7 +11,7 @@ final class CachedTemplate: Sendable {
   }
 
   private let make: @Sendable (_ authorization: String?) throws(ExchangeFailure) -> RequestTemplate
-  private let state = Mutex(State())
+  private let state = Lock(State())
 
   init(
     _ make:
@@ -91,7 +91,7 @@ actor AuthorizedExchange {
   nonisolated let clock: ServiceClock
   private nonisolated let credentials: APNsCredentials
   private nonisolated let loop: EventLoop
-  private nonisolated let known = Mutex<Known?>(nil)
+  private nonisolated let known = Lock<Known?>(nil)
   private var gate: CredentialGate
   /// Whether APNs accepted the credentials last, so that the gate need not be asked.
   private nonisolated let isGateOpen = Atomic<Bool>(false)

@@ -13,51 +13,23 @@ actor ConnectionPool {
   nonisolated let host: APNsHost
   nonisolated var unownedExecutor: UnownedSerialExecutor { loop.serial.asUnownedSerialExecutor() }
 
-  /// `@unchecked Sendable` is right because it is touched on its pool's actor only.
-  final class Connection: @unchecked Sendable {
-    let id: Int
-    let openedAt: Moment
-    var client: HTTP2Client?
-    var limit = 1
-    var inFlight = 0
-    var isUsable = true
-    /// APNs closed it for the credentials, with which another one would be no better.
-    var isRejected = false
-    /// Whether a request was accepted on it.
-    var hasAccepted = false
-    /// Whether its end was counted as a failed attempt; it may be announced before it comes.
-    var isCounted = false
-    var deadlinesInARow = 0
-    /// The turn in which the last of these passed.
-    var lastDeadline: Moment?
-    var lastUsed: Moment
-
-    init(id: Int, openedAt: Moment) {
-      self.id = id
-      self.openedAt = openedAt
-      lastUsed = openedAt
-    }
-  }
-
-  private struct Waiter {
-    var continuation: UnsafeContinuation<ExchangeFailure?, Never>
-    var timer: LoopTimer
-  }
-
-  private let tls: TLSClientContext?
+  let tls: TLSClientContext?
   let configuration: ConnectionPoolConfiguration
-  private var connections: [Connection] = []
-  /// The one that is being opened: one at a time.
-  private var opening: Connection?
-  private var nextID = 0
-  private var failuresInARow = 0
-  private var backoff = ReconnectBackoff()
-  private var retryTimer: LoopTimer?
-  private var upkeepTimer: LoopTimer?
-  private var waiters = WaitQueue<Waiter>()
+  var connections: [Connection] = []
+  /// The one that is being opened, one at a time, and the task that does it.
+  var opening: Connection?
+  var connecting: Task<Void, Never>?
+  /// The tasks that wait for the end of connections that take no more requests, by their IDs.
+  var farewells: [Int: Task<Void, Never>] = [:]
+  var nextID = 0
+  var failuresInARow = 0
+  var backoff = ReconnectBackoff()
+  var retryTimer: LoopTimer?
+  var upkeepTimer: LoopTimer?
+  var waiters = WaitQueue<Waiter>()
   var isClosed = false
-  private var random = SystemRandom()
-  private var counters = ConnectionPoolStatus()
+  var random = SystemRandom()
+  var counters = ConnectionPoolStatus()
 
   /// - Parameter tls: nil speaks plain HTTP/2, which only tests do.
   init(
@@ -114,23 +86,8 @@ actor ConnectionPool {
   nonisolated func attempt(
     _ template: RequestTemplate, values: FieldValues, body: [UInt8], deadline: Moment
   ) async -> ExchangeReply {
-    let ticket = ExchangeTicket.next()
-    return await withTaskCancellationHandler {
-      await withUnsafeContinuation { continuation in
-        let call = ExchangeCall(
-          ticket: ticket, template: template, values: values, body: body, deadline: deadline,
-          continuation: continuation)
-        if loop.isOnLoop {
-          onLoop(loop, call) { $0.begin($1) }
-        } else {
-          loop.execute { self.assumeIsolated { $0.begin(call) } }
-        }
-        // A cancellation from before has found no request with this ticket.
-        if Task.isCancelled { cancelSoon(ticket) }
-      }
-    } onCancel: {
-      cancelSoon(ticket)
-    }
+    await ExchangeCall.reply(
+      from: self, template, values: values, body: body, deadline: deadline)
   }
 
   private func begin(_ call: ExchangeCall) {
@@ -142,10 +99,6 @@ actor ConnectionPool {
   }
 
   private static let noConnection = ExchangeFailure(.draining, "There is no connection.")
-
-  private nonisolated func cancelSoon(_ ticket: ExchangeTicket) {
-    loop.execute { self.assumeIsolated { $0.cancel(ticket) } }
-  }
 
   private func cancel(_ ticket: ExchangeTicket) {
     for connection in connections {
@@ -173,6 +126,7 @@ actor ConnectionPool {
     let failure = ExchangeFailure(.draining, "The client is being shut down.")
     while let waiter = waiters.popFirst() { end(waiter, failure) }
     stopTimers()
+    connecting?.cancel()
     let clients = connections.compactMap(\.client)
     for connection in connections { connection.isUsable = false }
     await withTaskGroup(of: Void.self) { group in
@@ -180,6 +134,8 @@ actor ConnectionPool {
         group.addTask(executorPreference: loop.tasks) { await client.close(grace: grace) }
       }
     }
+    await connecting?.value
+    for farewell in farewells.values { await farewell.value }
   }
 
   // MARK: Choosing
@@ -203,48 +159,7 @@ actor ConnectionPool {
     return nil
   }
 
-  private var usableCount: Int { connections.reduce(0) { $0 + ($1.isUsable ? 1 : 0) } }
-
-  /// A request has come back from a connection.
-  private func ended(_ outcome: ExchangeOutcome, on connection: Connection) {
-    learn(outcome, of: connection)
-    connection.inFlight -= 1
-    connection.lastUsed = loop.now
-    if !connection.isUsable {
-      lost(connection)
-    } else if connection.deadlinesInARow >= configuration.deadlinesBeforeReplacement {
-      retire(connection)
-    }
-    if !waiters.isEmpty { wakeForRoom() }
-  }
-
-  /// What an outcome says about the connection that it came over.
-  private func learn(_ outcome: ExchangeOutcome, of connection: Connection) {
-    switch outcome {
-    case .answered(let response):
-      connection.deadlinesInARow = 0
-      if !connection.hasAccepted, (200..<300).contains(response.status) {
-        connection.hasAccepted = true
-        backoff.succeeded()
-      }
-    case .unknown(let failure) where failure.kind == .deadline:
-      // All of a batch have one deadline, which says no more about the connection than one request.
-      if connection.lastDeadline != loop.now { connection.deadlinesInARow += 1 }
-      connection.lastDeadline = loop.now
-    case .unknown, .notSent: break
-    }
-  }
-
-  /// Lets as many go on as there is room for; they choose again.
-  private func wakeForRoom() {
-    var room = connections.reduce(0) { $0 + ($1.isUsable ? max(0, $1.limit - $1.inFlight) : 0) }
-    // Where no more may be opened, they queue up at the connections.
-    if usableCount >= configuration.maxConnections { room = .max }
-    while room > 0, let waiter = waiters.popFirst() {
-      room -= 1
-      end(waiter, nil)
-    }
-  }
+  var usableCount: Int { connections.reduce(0) { $0 + ($1.isUsable ? 1 : 0) } }
 
   /// Whether a request that was not sent may succeed elsewhere.
   static func isWorthAnother(_ kind: ExchangeFailure.Kind) -> Bool {
@@ -265,191 +180,10 @@ actor ConnectionPool {
     let until = loop.now + .nanoseconds(Int64(Double(wait.wholeNanoseconds) * spread))
     try? await loop.sleep(until: min(until, deadline))
   }
+}
 
-  // MARK: Opening
+extension ConnectionPool: ExchangeTaker {
+  nonisolated func takeOnLoop(_ call: ExchangeCall) { onLoop(loop, call) { $0.begin($1) } }
 
-  private func open() {
-    guard opening == nil, !isClosed, retryTimer == nil else { return }
-    let now = loop.now
-    guard backoff.nextAttempt <= now else {
-      retryTimer = loop.schedule(at: backoff.nextAttempt) {
-        self.assumeIsolated {
-          $0.retryTimer = nil
-          if !$0.waiters.isEmpty { $0.open() }
-        }
-      }
-      return
-    }
-    let connection = Connection(id: nextID, openedAt: now)
-    nextID += 1
-    opening = connection
-    Task(executorPreference: loop.tasks) { await self.connect() }
-  }
-
-  private func connect() async {
-    guard let connection = opening else { return }
-    let id = connection.id
-    var http = configuration.http
-    http.connect.skipped = failuresInARow
-    do throws(HTTP2ConnectError) {
-      let client = try await HTTP2Client.connect(
-        to: host.target, tls: tls, serverName: host.name, configuration: http,
-        on: loop, label: id,
-        // Both hold this pool until the connection is closed. A weak reference would do for one of
-        // them, and would make every other to this pool slower for good.
-        onEvent: { event in self.assumeIsolated { $0.handle(event, of: id) } },
-        onOutcome: { outcome in
-          self.onLoop(self.loop, (outcome, connection)) { $0.ended($1.0, on: $1.1) }
-        })
-      connection.client = client
-      connection.limit = await client.streamLimit
-      opening = nil
-      failuresInARow = 0
-      counters.opened += 1
-      counters.connectProblem = nil
-      if isClosed { return await client.close() }
-      if connection.isUsable { connections.append(connection) } else { lost(connection) }
-    } catch {
-      opening = nil
-      failuresInARow += 1
-      counters.failedToOpen += 1
-      counters.connectProblem = "\(error)"
-      backoff.failed(at: loop.now, using: &random)
-    }
-    connectionsChanged()
-  }
-
-  private func connectionsChanged() {
-    wakeForRoom()
-    if !waiters.isEmpty, usableCount < configuration.maxConnections { open() }
-    if upkeepTimer == nil, !connections.isEmpty, !isClosed { scheduleUpkeep() }
-  }
-
-  // MARK: What connections tell
-
-  private func handle(_ event: HTTP2ClientEvent, of id: Int) {
-    let isOpening = opening?.id == id
-    guard let connection = isOpening ? opening : connections.first(where: { $0.id == id }) else {
-      return
-    }
-    switch event {
-    case .streamLimitChanged(let limit):
-      connection.limit = limit
-      if !isOpening { wakeForRoom() }
-    case .draining(let announcement):
-      if let announcement {
-        counters.goAways += 1
-        counters.goAwayReasons[announcement.reason?.label ?? "none", default: 0] += 1
-        connection.isRejected = announcement.credentialsRefusal != nil
-      }
-      connection.isUsable = false
-      replaceIfNeeded(connection)
-    case .closed(let reason):
-      if connection.isUsable || !isClosed { counters.lastEnd = reason }
-      connection.isUsable = false
-      connections.removeAll { $0 === connection }
-      replaceIfNeeded(connection)
-    }
-  }
-
-  /// Opens the next connection at once when one in use ends, so that its requests, which come back
-  /// in a moment, do not wait for the handshake from its beginning.
-  private func replaceIfNeeded(_ connection: Connection) {
-    guard connection.client != nil else { return }
-    lost(connection)
-    if connection.isRejected { return }
-    if usableCount == 0, connection.inFlight > 0 || !waiters.isEmpty { open() }
-  }
-
-  /// Judges a connection that takes no more requests, once its open ones have ended: their answers
-  /// may come behind the news of the end.
-  private func lost(_ connection: Connection) {
-    guard connection.inFlight == 0, !connection.hasAccepted, !connection.isCounted else { return }
-    connection.isCounted = true
-    backoff.failed(at: loop.now, using: &random)
-  }
-
-  private func retire(_ connection: Connection) {
-    connection.isUsable = false
-    counters.replaced += 1
-    lost(connection)
-    guard let client = connection.client else { return }
-    let grace = configuration.grace
-    Task(executorPreference: loop.tasks) { await client.close(grace: grace) }
-    if usableCount == 0, !waiters.isEmpty { open() }
-  }
-
-  // MARK: Waiting
-
-  func waitForRoom(until deadline: Moment) async -> ExchangeFailure? {
-    if isClosed { return ExchangeFailure(.draining, "The client is being shut down.") }
-    let id = nextID
-    nextID += 1
-    return await withTaskCancellationHandler {
-      await withUnsafeContinuation { continuation in
-        // Looked at here and not before, since all of a burst may come between there and here.
-        if waiters.count >= configuration.maxWaiting {
-          return continuation.resume(returning: tooMany)
-        }
-        let timer = loop.schedule(at: deadline) { self.assumeIsolated { $0.waitedTooLong(id) } }
-        waiters.append(Waiter(continuation: continuation, timer: timer), id: id)
-        // A connection may have come between the look and this.
-        if isClosed || Task.isCancelled { cancelWait(id) } else { connectionsChanged() }
-      }
-    } onCancel: {
-      loop.execute { self.assumeIsolated { $0.cancelWait(id) } }
-    }
-  }
-
-  private var tooMany: ExchangeFailure {
-    ExchangeFailure(
-      .queueFull,
-      "\(waiters.count) requests wait for a connection to \(host), which is the limit.")
-  }
-
-  private func waitedTooLong(_ id: Int) {
-    let why = counters.connectProblem ?? counters.lastEnd ?? "none could be opened in time"
-    endWait(id, ExchangeFailure(.deadline, "No connection to \(host): \(why)."))
-  }
-
-  private func cancelWait(_ id: Int) {
-    endWait(id, ExchangeFailure(.cancelled, "The task that waited was cancelled."))
-  }
-
-  private func endWait(_ id: Int, _ failure: ExchangeFailure?) {
-    if let waiter = waiters.remove(id: id) { end(waiter, failure) }
-  }
-
-  private func end(_ waiter: Waiter, _ failure: ExchangeFailure?) {
-    loop.cancel(waiter.timer)
-    waiter.continuation.resume(returning: failure)
-  }
-
-  // MARK: Upkeep
-
-  private func scheduleUpkeep() {
-    let interval = max(.milliseconds(10), min(.seconds(5), configuration.idleAfter / 2))
-    upkeepTimer = loop.schedule(at: loop.now + interval) {
-      self.assumeIsolated { $0.keepUp() }
-    }
-  }
-
-  private func keepUp() {
-    upkeepTimer = nil
-    guard !isClosed else { return }
-    let now = loop.now
-    for connection in connections where connection.isUsable {
-      let isIdle = connection.inFlight == 0 && now - connection.lastUsed >= configuration.idleAfter
-      let isOld = now - connection.openedAt >= configuration.maxAge
-      if isOld || (isIdle && usableCount > 1) { retire(connection) }
-    }
-    if !connections.isEmpty { scheduleUpkeep() }
-  }
-
-  private func stopTimers() {
-    if let retryTimer { loop.cancel(retryTimer) }
-    if let upkeepTimer { loop.cancel(upkeepTimer) }
-    retryTimer = nil
-    upkeepTimer = nil
-  }
+  nonisolated func cancelOnLoop(_ ticket: ExchangeTicket) { assumeIsolated { $0.cancel(ticket) } }
 }

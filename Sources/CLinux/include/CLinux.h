@@ -35,4 +35,8 @@ pid_t clinux_spawn(const char *path, char *const argv[], char *const envp[], int
 /// Bytes of the heap that are handed out at present, those in mappings of their own included.
 int64_t clinux_heap_bytes_in_use(void);
 
+// Of the thread sanitizer's runtime, which is there in builds with it only.
+void __tsan_acquire(void *address);
+void __tsan_release(void *address);
+
 #endif

@@ -52,14 +52,14 @@ extension AppGateway {
   func send(
     _ payload: [UInt8], _ options: PushOptions, to tokens: [PushToken]
   ) async -> [TokenPushAnswer] {
-    let template = client.template(options)
+    let push = Push(options, payload: payload)
     var answers = [TokenPushAnswer](repeating: .said(.unknown), count: tokens.count)
     var known: [(index: Int, token: DeviceToken)] = []
     // One that APNs could never have given is answered as APNs would.
     for (index, token) in tokens.enumerated() {
       if let token = DeviceToken(token.hex) { known.append((index, token)) }
     }
-    let results = await client.push(template, to: known.map(\.token), payload: payload)
+    let results = await client.push(push, to: known.map(\.token))
     for (entry, result) in zip(known, results) { answers[entry.index] = Self.answer(result) }
     return answers
   }

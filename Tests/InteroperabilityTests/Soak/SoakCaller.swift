@@ -13,8 +13,8 @@ struct SoakCaller {
     let clock: ServiceClock
     let tokens: [APNs.DeviceToken]
     let channels: [APNs.ChannelID]
-    let alert: PushTemplate
-    let quiet: PushTemplate
+    let alert: PushOptions
+    let quiet: PushOptions
     let settings: SoakSettings
   }
 
@@ -45,13 +45,13 @@ struct SoakCaller {
 
   private mutating func push(isCancelled: Bool) async throws {
     left -= 1
-    let (id, token, template) = (random.uuid(), pick(shared.tokens), template())
-    let body = payload()
+    let (id, token) = (random.uuid(), pick(shared.tokens))
+    let push = Push(options(), payload: payload())
     let deadline = deadline(.milliseconds(100)...(.seconds(2)))
     let call = shared.ledger.begin("push \(id)", deadline: deadline)
     let client = shared.client
     let result = try await perform(cancelled: isCancelled) {
-      await client.push(template, to: token, payload: body, id: id, deadline: deadline)
+      await client.push(push, to: token, id: id, deadline: deadline)
     }
     shared.ledger.end(call, [(id, SoakOutcome(result))])
   }
@@ -59,16 +59,16 @@ struct SoakCaller {
   private mutating func batch(isCancelled: Bool) async throws {
     let size = min(left, Int(random.next() % 400) + 1)
     left -= size
-    let body = payload()
-    var items: [PushItem] = []
+    let push = Push(options(), payload: payload())
+    var items: [AddressedPush] = []
     for _ in 0..<size {
-      items.append(PushItem(token: pick(shared.tokens), payload: body, id: random.uuid()))
+      items.append(AddressedPush(push, to: pick(shared.tokens), id: random.uuid()))
     }
-    let (template, deadline) = (template(), deadline(.milliseconds(500)...(.seconds(4))))
+    let deadline = deadline(.milliseconds(500)...(.seconds(4)))
     let call = shared.ledger.begin("batch of \(size)", deadline: deadline)
     let (client, all) = (shared.client, items)
     let results = try await perform(cancelled: isCancelled) {
-      await client.push(batch: all, template, deadline: deadline)
+      await client.push(all, deadline: deadline)
     }
     if results.count != size {
       shared.ledger.fail("a batch of \(size) has \(results.count) results")
@@ -142,7 +142,7 @@ struct SoakCaller {
     elements[Int(random.next() % UInt64(elements.count))]
   }
 
-  private mutating func template() -> PushTemplate {
+  private mutating func options() -> PushOptions {
     random.next() % 3 == 0 ? shared.quiet : shared.alert
   }
 

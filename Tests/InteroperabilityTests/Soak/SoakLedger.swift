@@ -1,7 +1,6 @@
 import APNs
 import Clocks
 import HTTP
-import Synchronization
 import Transport
 
 /// What a caller was told about one request.
@@ -74,7 +73,7 @@ final class SoakLedger: Sendable {
     var faults: [String] = []
   }
 
-  private let state = Mutex(State())
+  private let state = Lock(State())
 
   /// What was said of each ID.
   var outcomes: [String: SoakOutcome] { state.withLock { $0.outcomes } }

@@ -40,9 +40,8 @@ struct SoakWorld {
     shared = SoakCaller.Shared(
       client: client, ledger: SoakLedger(), clock: clock,
       tokens: tokens.compactMap { APNs.DeviceToken($0) }, channels: channels,
-      alert: client.template(try PushOptions(.alert, expiration: .attemptOnce)),
-      quiet: client.template(
-        try PushOptions(.alert, priority: .considerate, collapseID: "\(app)")),
+      alert: try PushOptions(.alert, expiration: .attemptOnce),
+      quiet: try PushOptions(.alert, priority: .considerate, collapseID: "\(app)"),
       settings: settings)
   }
 

@@ -137,15 +137,15 @@ struct ForeignLoad: Sendable {
   ///
   /// - Returns: the outcome of each, by its `apns-id`.
   func run(_ client: APNsClient) async throws -> [String: SoakOutcome] {
-    let template = client.template(try PushOptions(.alert))
+    let push = Push(try PushOptions(.alert), payload: payload)
     let token = try #require(DeviceToken(token))
     return await withTaskGroup(of: [(String, SoakOutcome)].self) { group in
       for size in batches {
         let items = (0..<size).map { _ in
-          PushItem(token: token, payload: payload, id: UUID().uuidString.lowercased())
+          AddressedPush(push, to: token, id: UUID().uuidString.lowercased())
         }
         group.addTask {
-          let results = await client.push(batch: items, template, deadline: deadline)
+          let results = await client.push(items, deadline: deadline)
           return zip(items, results).map { ($0.id ?? "", SoakOutcome($1)) }
         }
       }
@@ -155,7 +155,7 @@ struct ForeignLoad: Sendable {
           for _ in 0..<singles / callers {
             let id = UUID().uuidString.lowercased()
             let result = await client.push(
-              template, to: token, payload: payload, id: id, deadline: deadline)
+              push, to: token, id: id, deadline: deadline)
             results.append((id, SoakOutcome(result)))
           }
           return results
