@@ -16,7 +16,54 @@ final class FirstSeen: Sendable {
   }
 }
 
+/// A peer that takes connections and never says a word.
+///
+/// `@unchecked Sendable` is right because its streams are touched on its loop only.
+private final class SilentPeer: StreamHandler, @unchecked Sendable {
+  private let came: AsyncStream<Void>.Continuation
+  private let ended: AsyncStream<Void>.Continuation
+
+  init(came: AsyncStream<Void>.Continuation, ended: AsyncStream<Void>.Continuation) {
+    self.came = came
+    self.ended = ended
+  }
+
+  func streamReceived(_ bytes: RawSpan) { came.yield() }
+  func streamWillFlush() {}
+  func streamDrained() {}
+  func streamClosed(_ closure: StreamClosure) { ended.yield() }
+}
+
 @Suite(.timeLimit(.minutes(1))) struct `When a connection ends` {
+  @Test func `that was never made, closing the client ends the attempt`() async throws {
+    let loop = try EventLoop(name: "silent")
+    let (arrivals, came) = AsyncStream<Void>.makeStream()
+    let (ends, ended) = AsyncStream<Void>.makeStream()
+    let peer = SilentPeer(came: came, ended: ended)
+    let listener = try await StreamListener.bind(.tcp(host: "127.0.0.1", port: 0), on: loop) {
+      $0.start(peer)
+    }
+    defer { listener.close() }
+    let host = APNsHost(
+      name: "localhost", port: 443, endpoint: .tcp(host: "127.0.0.1", port: listener.port))
+    var configuration = APNsClientConfiguration()
+    // Far beyond what the test may take.
+    configuration.broadcasts.http.connect.deadline = .seconds(600)
+    let clock = ServiceClock()
+    let client = try APNsClient(
+      app: APNsApp(bundleID: try BundleID("org.example.walk"), environment: .development),
+      hosts: APNsHosts(push: host, management: host),
+      credentials: .token(
+        ProviderCredentials(
+          key: ProviderKey(teamID: "ABCDE12345", keyID: "ABCDE12345", key: .generate()),
+          clock: clock)),
+      clock: clock, configuration: configuration, loop: loop)
+    await client.warmUp()
+    for await _ in arrivals { break }
+    await client.close()
+    for await _ in ends { break }
+  }
+
   @Test func `requests above the last stream go again, once`() async throws {
     // The first connection goes away after its eleventh request, saying that it saw only one.
     let server = try await ScriptedAPNs.start(raisesLimitTo: nil) { seen, _ in

@@ -143,18 +143,27 @@ final class ScriptedAPNs: HTTP2ServerDelegate, @unchecked Sendable {
     }
   }
 
+  /// Waits for something that comes in a moment, and on a busy machine within half a minute. What
+  /// does not is an issue of the test, which then goes on.
   private func wait(until condition: @escaping @Sendable (ScriptedAPNs) -> Bool) async {
+    let mayEnd = Lock(false)
     await withUnsafeContinuation { continuation in
       loop.execute {
-        self.waiters.append((condition, continuation))
+        _ = self.loop.schedule(at: self.loop.now + .seconds(30)) {
+          mayEnd.withLock { $0 = true }
+          self.look()
+        }
+        self.waiters.append(({ condition($0) || mayEnd.withLock { $0 } }, continuation))
         self.look()
       }
     }
+    if mayEnd.withLock({ $0 }) { Issue.record("the server waited 30 s in vain") }
   }
 
   private func look() {
-    for waiter in waiters where waiter.condition(self) { waiter.go.resume() }
+    let ready = waiters.filter { $0.condition(self) }
     waiters.removeAll { $0.condition(self) }
+    for waiter in ready { waiter.go.resume() }
   }
 
   /// Does something with the connections that were made, the latest last.

@@ -70,7 +70,8 @@ extension ConnectionPool {
     guard connection.client != nil else { return }
     lost(connection)
     if connection.isRejected { return }
-    if usableCount == 0, connection.inFlight > 0 || !waiters.isEmpty { open() }
+    if usableCount == 0, connection.inFlight > 0 { open() }
+    openForWaiters()
   }
 
   /// Judges a connection that takes no more requests, once its open ones have ended: their answers
@@ -90,7 +91,7 @@ extension ConnectionPool {
     farewells[id] = Task(executorPreference: loop.tasks) {
       await self.sayFarewell(to: client, id)
     }
-    if usableCount == 0, !waiters.isEmpty { open() }
+    openForWaiters()
   }
 
   private func sayFarewell(to client: HTTP2Client, _ id: Int) async {

@@ -38,6 +38,7 @@ extension ConnectionPool {
           self.onLoop(self.loop, (outcome, connection)) { $0.ended($1.0, on: $1.1) }
         })
       connection.client = client
+      connection.lastUsed = loop.now
       connection.limit = await client.streamLimit
       opening = nil
       failuresInARow = 0
@@ -55,9 +56,14 @@ extension ConnectionPool {
     connectionsChanged()
   }
 
+  /// While anyone waits, there is always a connection on its way, unless no more may be opened.
+  func openForWaiters() {
+    if !waiters.isEmpty, usableCount < configuration.maxConnections { open() }
+  }
+
   func connectionsChanged() {
     wakeForRoom()
-    if !waiters.isEmpty, usableCount < configuration.maxConnections { open() }
+    openForWaiters()
     if upkeepTimer == nil, !connections.isEmpty, !isClosed { scheduleUpkeep() }
   }
 
