@@ -27,14 +27,17 @@ struct Contest: Sendable {
     if settings.usesNghttpd { return [(.nghttpd, quick)] }
     var timed = Workload(.perSecond(5_000), requests: few(20))
     timed.answersAfterMilliseconds = 40
-    let good = Workload(.inFlight(100), requests: few(2))
-    var halfBad = good
+    var good = Workload(.perSecond(10_000), requests: few(4))
+    good.answersAfterMilliseconds = 40
+    // As many good ones in the same time, and a bad one beside each.
+    var halfBad = Workload(.perSecond(20_000), requests: 2 * good.requests)
+    halfBad.answersAfterMilliseconds = 40
     halfBad.halfBad = true
     return [
       (.lean(LeanServer.Configuration()), quick),
       (.lean(.delayed(milliseconds: 40)), [Contest(timed, [.h2load, .async, .batch])]),
       (
-        .lean(.knowingTokens),
+        .lean(.knowingTokens(answeringAfter: 40)),
         [
           Contest(entries: [
             Contest.Entry(contender: .async, workload: good),
@@ -53,8 +56,8 @@ extension LeanServer.Configuration {
     return configuration
   }
 
-  static var knowingTokens: Self {
-    var configuration = Self()
+  static func knowingTokens(answeringAfter milliseconds: Int) -> Self {
+    var configuration = Self.delayed(milliseconds: milliseconds)
     configuration.knowsBadTokens = true
     return configuration
   }

@@ -44,6 +44,11 @@ package struct EngineBenchReport: Sendable {
     }
 
     package var perSecond: [Double] { runs.map(\.perSecond) }
+
+    /// Of a row of the engine.
+    package var acceptedPerSecond: [Double] {
+      runs.compactMap { $0.engine.map { Double($0.accepted) / $0.seconds } }
+    }
   }
 
   package let machine: String
@@ -78,17 +83,17 @@ package struct EngineBenchReport: Sendable {
     return zip(measure(row), measure(reference)).map { $0 / $1 }.filter(\.isFinite)
   }
 
-  /// The rate among bad tokens to the rate among good ones alone, by round.
-  ///
-  /// Every second push is for a good token, so when this is 1 a good push waits no longer for its
-  /// turn and its answer than it would among its like.
+  /// How many good tokens a second were accepted with as many bad ones beside them, to how many
+  /// were without, by round. Good ones are asked for at the same pace in both, so 1 says that the
+  /// bad ones, whose refusals come between, kept none of them back.
   package var goodRateRatios: [Double] {
     guard let mixed = rows.first(where: { $0.workload.halfBad }) else { return [] }
-    var good = mixed.workload
-    good.halfBad = false
-    let twins = rows.filter { $0.contender == mixed.contender && $0.workload == good }
-    guard let pure = twins.last else { return [] }
-    return zip(mixed.perSecond, pure.perSecond).map { $0 / $1 }
+    let half = mixed.workload.requests / 2
+    let pure = rows.last {
+      $0.contender == mixed.contender && $0.workload.requests == half && !$0.workload.halfBad
+    }
+    guard let pure else { return [] }
+    return zip(mixed.acceptedPerSecond, pure.acceptedPerSecond).map { $0 / $1 }
   }
 
   /// The most memory that any of the engine's processes held.

@@ -27,9 +27,11 @@ package struct Workload: Sendable, Hashable {
   }
 
   /// For a table, without the number of requests.
-  package var title: String {
+  package var title: String { pace + (halfBad ? ", half of the tokens bad" : "") }
+
+  private var pace: String {
     switch demand {
-    case .inFlight(let width): "\(width) in flight" + (halfBad ? ", half of the tokens bad" : "")
+    case .inFlight(let width): "\(width) in flight"
     case .perSecond(let rate):
       "\(rate) a second, answered after \(answersAfterMilliseconds) ms"
     }

@@ -17,7 +17,7 @@ import Transport
     defer { place.leave() }
     var workload = Workload(.inFlight(7), requests: 200)
     workload.halfBad = true
-    let run = try await place.run(workload, contender, .knowingTokens)
+    let run = try await place.run(workload, contender, .knowingTokens(answeringAfter: 0))
     #expect(run.accepted == 100)
     #expect(run.refused == 100)
     #expect(run.failed == 0)
@@ -39,7 +39,7 @@ import Transport
   func `answers h2load`() async throws {
     let place = try await Place()
     defer { place.leave() }
-    let server = try await place.serve(.knowingTokens)
+    let server = try await place.serve(.knowingTokens(answeringAfter: 0))
     let urls = BenchTokens.make(halfBad: false).map {
       "https://127.0.0.1:\(server.port)/3/device/\($0)"
     }

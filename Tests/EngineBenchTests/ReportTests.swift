@@ -57,7 +57,25 @@ import Testing
         Self.row(.async, cpu: [3], rate: [100]),
       ])
     #expect(report.json["cpu_ratio"]?.double == 1.5)
-    #expect(report.goodRateRatios == [0.9])
+  }
+
+  @Test func `compares the good tokens with themselves`() {
+    func run(_ requests: Int, accepted: Int, seconds: Double) -> BenchRun {
+      var engine = EngineRun()
+      engine.accepted = accepted
+      engine.seconds = seconds
+      return BenchRun(requests: requests, processorSeconds: 1, perSecond: 1, engine: engine)
+    }
+    let good = Workload(.perSecond(100), requests: 1_000)
+    var halfBad = Workload(.perSecond(200), requests: 2_000)
+    halfBad.halfBad = true
+    var (pure, mixed) = (
+      EngineBenchReport.Row(good, .async), EngineBenchReport.Row(halfBad, .async)
+    )
+    pure.runs = [run(1_000, accepted: 1_000, seconds: 10)]
+    // As many were accepted, in more time.
+    mixed.runs = [run(2_000, accepted: 1_000, seconds: 12.5)]
+    #expect(EngineBenchReport(rounds: 1, rows: [pure, mixed]).goodRateRatios == [0.8])
   }
 
   @Test func `finds the highest peak, and growth where most requests were made`() {

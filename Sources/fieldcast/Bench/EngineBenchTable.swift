@@ -73,8 +73,8 @@ struct EngineBenchTable {
     ]
     if !report.goodRateRatios.isEmpty {
       lines.append(
-        "With every second token bad the rate is "
-          + "\(spread(report.goodRateRatios)) of that with good ones only.")
+        "With as many bad tokens beside them, good ones are accepted at "
+          + "\(spread(report.goodRateRatios)) of their rate without.")
     }
     return lines.joined(separator: "\n") + "\n"
   }
