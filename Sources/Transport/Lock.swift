@@ -20,8 +20,8 @@ package struct Lock<Value: ~Copyable>: ~Copyable, Sendable {
     _ body: (inout sending Value) throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result {
     #if THREAD_SANITIZER
-      try mutex.withLock { (value) throws(Failure) in
-        let address = withUnsafeMutablePointer(to: &value) { UnsafeMutableRawPointer($0) }
+      let address = withUnsafePointer(to: mutex) { UnsafeMutableRawPointer(mutating: $0) }
+      return try mutex.withLock { (value) throws(Failure) in
         LockNews.taken(address)
         defer { LockNews.givenBack(address) }
         return try body(&value)
