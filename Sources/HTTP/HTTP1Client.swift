@@ -15,6 +15,7 @@ package actor HTTP1Client {
   private let tls: TLSClientContext?
   private let serverName: String?
   private let responseLimit: Int
+  private let connect: ConnectOptions
   private var connection: HTTP1ClientConnection?
   private var isBusy = false
   private var waiting: [UnsafeContinuation<Void, Never>] = []
@@ -23,14 +24,16 @@ package actor HTTP1Client {
   ///   - tls: should offer `http/1.1` by ALPN, or nothing. Nil speaks plain.
   ///   - serverName: the name that the certificate must carry; the endpoint's host when nil.
   ///   - responseLimit: bytes that an answer's body may have.
+  ///   - connect: how connections are made.
   package init(
     endpoint: Endpoint, tls: TLSClientContext? = nil, serverName: String? = nil,
-    responseLimit: Int = 16 << 20, loop: EventLoop
+    responseLimit: Int = 16 << 20, connect: ConnectOptions = ConnectOptions(), loop: EventLoop
   ) {
     self.endpoint = endpoint
     self.tls = tls
     self.serverName = serverName
     self.responseLimit = responseLimit
+    self.connect = connect
     self.loop = loop
   }
 
@@ -110,7 +113,7 @@ package actor HTTP1Client {
   private func connected(until deadline: Moment) async throws(StreamError) -> HTTP1ClientConnection
   {
     if let connection, connection.isUsable { return connection }
-    var options = ConnectOptions()
+    var options = connect
     options.deadline = min(options.deadline, deadline - loop.now)
     let stream = try await StreamConnector.connect(
       to: endpoint, tls: tls, serverName: serverName, options: options, on: loop)

@@ -58,6 +58,23 @@ struct SocketAddress: Sendable {
     return name.contains(":") ? "[\(name)]:\(number)" : "\(name):\(number)"
   }
 
+  /// The address of a TCP address; nil for others.
+  var ip: IPAddress? {
+    withUnsafeBytes(of: storage) { bytes in
+      switch family {
+      case AF_INET:
+        withUnsafeBytes(of: bytes.loadUnaligned(as: sockaddr_in.self).sin_addr) {
+          IPAddress(bytes: Array($0))
+        }
+      case AF_INET6:
+        withUnsafeBytes(of: bytes.loadUnaligned(as: sockaddr_in6.self).sin6_addr) {
+          IPAddress(bytes: Array($0))
+        }
+      default: nil
+      }
+    }
+  }
+
   /// The port of a TCP address; 0 for others.
   var port: Int {
     withUnsafeBytes(of: storage) { bytes in

@@ -17,6 +17,10 @@ package struct ConnectOptions: Sendable {
   /// Stands in for the name server: the addresses of a host, as numbers. Nil asks the system, anew
   /// for each connection, so that one that replaces another goes where the name points then.
   package var addresses: (@Sendable (_ host: String) -> [String])?
+  /// Which of a name's addresses may be connected to. It is asked of the very addresses that a
+  /// connection then uses, so a name that points elsewhere a moment later changes nothing. Nil lets
+  /// all.
+  package var admits: (@Sendable (IPAddress) -> Bool)?
 
   package init() {}
 }
@@ -130,7 +134,13 @@ private final class ConnectRace: @unchecked Sendable {
     guard !isFinished else { return }
     switch result {
     case .failure(let error): finish(.failure(error))
-    case .success(let addresses):
+    case .success(let found):
+      let addresses = found.filter { address in
+        options.admits.map { admits in address.ip.map(admits) ?? false } ?? true
+      }
+      if addresses.isEmpty, let refused = found.first {
+        lastReason = "no connection to \(refused.ip.map { "\($0)" } ?? "there") is allowed"
+      }
       let order = Self.interleaved(addresses)
       let skipped = order.isEmpty ? 0 : options.skipped % order.count
       // The last come first, for `popLast`.
