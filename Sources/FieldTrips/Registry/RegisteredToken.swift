@@ -52,6 +52,7 @@ extension RegisteredToken {
     else { return nil }
     switch value["kind"]?.string {
     case "device": kind = .device
+    case "widget": kind = .widget
     case "push-to-start": kind = .pushToStart
     case "update":
       guard let card = value["activityID"]?.string else { return nil }
@@ -94,10 +95,11 @@ extension RegisteredToken {
 }
 
 extension TokenRegistration.Kind {
-  /// `device`, `update` or `push-to-start`, as callers write it.
+  /// `device`, `widget`, `update` or `push-to-start`, as callers write it.
   package var name: String {
     switch self {
     case .device: "device"
+    case .widget: "widget"
     case .update: "update"
     case .pushToStart: "push-to-start"
     }

@@ -138,6 +138,8 @@ package struct TokenRegistry: Hashable, Sendable {
 
   package var cards: [RegisteredToken] { usable { if case .update = $0 { true } else { false } } }
   package var starts: [RegisteredToken] { usable { $0 == .pushToStart } }
+  package var devices: [RegisteredToken] { usable { $0 == .device } }
+  package var widgets: [RegisteredToken] { usable { $0 == .widget } }
 
   package subscript(token: PushToken) -> RegisteredToken? { tokens.first { $0.token == token } }
 }

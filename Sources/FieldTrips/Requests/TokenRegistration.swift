@@ -4,6 +4,8 @@ package import JSON
 package struct TokenRegistration: Sendable, Equatable {
   package enum Kind: Sendable, Hashable {
     case device
+    /// Of a device's widgets, which reload by it.
+    case widget
     /// Of one card; another token for the same card supersedes it.
     case update(activityID: String)
     case pushToStart
@@ -17,11 +19,12 @@ package struct TokenRegistration: Sendable, Equatable {
   package let environment: AppID.Environment?
   package let osVersion: OSVersion?
 
-  /// Reads `{"deviceToken", "member"?, "environment"?, "osVersion"?}`.
+  /// Reads `{"deviceToken", "kind"?, "member"?, "environment"?, "osVersion"?}`.
   package static func readDevice(_ value: JSONValue) throws(Refusal) -> TokenRegistration {
     var reader = ObjectReader(value)
     let token = reader.token("deviceToken", isRequired: true)
-    return try finish(reader, token, .device)
+    let kind = reader.choice("kind", among: ["device", "widget"]) ?? "device"
+    return try finish(reader, token, kind == "widget" ? .widget : .device)
   }
 
   /// Reads `{"activityToken", "activityID"}` or `{"activityToken", "kind": "push-to-start"}`, each
