@@ -65,7 +65,7 @@ struct PartitionModel {
         trip.count += 1
         trip.revision += 1
       case .end: if let life = ends[entry.trip] { trip.life = life }
-      case .created, .life, .member: break
+      case .created, .life, .member, .push: break
       }
       trips[entry.trip] = trip
     }

@@ -19,7 +19,8 @@ let allScripts: [RedisScript] = [
   TripStore.takeRequestsScript, TripStore.shareTokenScript, TripStore.claimRequestScript,
   TripStore.completeRequestScript, TripStore.abandonRequestScript,
   TripStore.openScript, TripStore.buryScript,
-  TripStore.putPersonScript,
+  TripStore.putPersonScript, TripStore.createNotificationScript,
+  TripStore.changeNotificationScript, TripStore.moveSourceCursorScript,
 ]
 
 @Suite struct `Every script` {
@@ -111,6 +112,15 @@ func runEverything(_ store: TripStore) async throws {
     MemberRecord(reach: .updateToken, body: [1])
   }
   try await runChannels(store, for: id)
+  let note = try sampleNotification(home: id)
+  _ = try await store.createNotification(
+    note.id, request: note.request, life: note.life, limit: 1, at: start)
+  _ = try await store.changeNotification(
+    NotificationChange(note.id, from: note.life, to: note.life, marks: [("d", .accepted)]),
+    owner: owner, at: start)
+  #expect(try await store.notification(note.id) != nil)
+  try await store.moveSourceCursor("s", from: nil, to: "1")
+  #expect(try await store.sourceCursor("s") == "1")
   let items = try await store.readLog(place, after: cursor)
   var ending = try #require(try await store.trip(id)?.life)
   let live = ending

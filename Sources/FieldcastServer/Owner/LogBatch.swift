@@ -45,6 +45,8 @@ struct LogBatch {
   /// These are among the dead letters of the store.
   var isBuried = false
   private(set) var applied = 0
+  /// The earliest time of a notification that the log has news of.
+  private(set) var pushDue: UnixTime?
 
   /// - Parameter to: the last entry of the batch.
   init(of holding: Holding, to: LogID, now: UnixTime, rules: TripRules) {
@@ -57,6 +59,11 @@ struct LogBatch {
 
   /// Works in an entry; its trip is in memory, if there is such a trip.
   mutating func add(_ entry: LogEntry) {
+    if entry.kind == .push {
+      let due = Int64(entry.id).map(UnixTime.init(milliseconds:)) ?? now
+      pushDue = min(pushDue ?? due, due)
+      return
+    }
     guard let trip = holding.trips[entry.trip] else {
       guard entry.kind.isTrigger else { return }
       return pass(entry, because: Problem(.unknownTrip, "The trip \(entry.trip) is gone."))
@@ -69,6 +76,7 @@ struct LogBatch {
       }
     case .note, .state, .phase, .end:
       apply(entry, to: trip)
+    case .push: break  // of no trip, and noted already
     }
   }
 
@@ -167,7 +175,7 @@ extension Trigger.Kind {
     case .state: self = .state
     case .phase: self = .phase
     case .end: self = .end
-    case .created, .life, .member: return nil
+    case .created, .life, .member, .push: return nil
     }
   }
 }

@@ -23,6 +23,7 @@ struct PartitionKeys: Sendable {
   let people: String
   private let tripPrefix: String
   private let activityPrefix: String
+  private let notificationPrefix: String
 
   init(_ partition: Partition) {
     let tag = "fc:{\(partition)}:"
@@ -37,6 +38,7 @@ struct PartitionKeys: Sendable {
     people = tag + "people"
     tripPrefix = tag + "trip:"
     activityPrefix = tag + "activity:"
+    notificationPrefix = tag + "notification:"
   }
 
   /// Hash: the trip itself.
@@ -51,4 +53,10 @@ struct PartitionKeys: Sendable {
   func timeline(_ id: TripID) -> String { tripPrefix + id.text + ":timeline" }
   /// String with expiry: whose card a phone's own ID names, and of which trip.
   func activity(_ id: String) -> String { activityPrefix + id }
+  /// Hash: a notification.
+  func notification(_ id: NotificationID) -> String { notificationPrefix + id.text }
+  /// Hash: device to what is noted of it.
+  func notifiedDevices(_ id: NotificationID) -> String { notificationPrefix + id.text + ":devices" }
+  /// Set: names of a trip's or member's notifications that are not over.
+  func openNotifications(_ home: TripID) -> String { notificationPrefix + home.text + ":open" }
 }

@@ -15,11 +15,14 @@ package struct LogEntry: Sendable, Equatable {
     case life
     /// A member joined, left, or got another token; ``LogEntry/id`` names it.
     case member
+    /// A notification was stored; ``LogEntry/id`` says when it is due, in milliseconds since 1970.
+    /// Its trip may be none: what places the notification.
+    case push
 
     package var isTrigger: Bool {
       switch self {
       case .note, .state, .phase, .end: true
-      case .created, .life, .member: false
+      case .created, .life, .member, .push: false
       }
     }
   }
