@@ -75,14 +75,16 @@ import Transport
 }
 
 /// The built program as a process of its own, which dies and comes back.
-private final class KilledService {
+final class KilledService {
   private let world: World
+  private let options: [String]
   private var process: Subprocess?
   private(set) var caller: TestCaller
   private let port: Int
 
-  init(world: World) {
+  init(world: World, options: [String] = []) {
     self.world = world
+    self.options = options
     // The same port each time, as a real service would have; free since nobody else knows it.
     port = Int.random(in: 20_000..<30_000)
     caller = TestCaller(port: port, redis: world.redis, loop: world.loop)
@@ -104,7 +106,7 @@ private final class KilledService {
         "--apns-management", "\(access.host):\(access.managementPort)",
         "--apns-trust", try #require(access.trustFile), "--node", "crash-test",
         "--channel-grace", "60", "--clock", world.clockSetting, "--log-level", "warning",
-      ],
+      ] + options,
       outputPath: world.folder.appendingPathComponent("service.log").path, on: world.loop)
     caller = TestCaller(port: port, redis: world.redis, loop: world.loop)
     for _ in 0..<1_500 {

@@ -12,11 +12,13 @@ package struct CreateTripRequest: Sendable, Equatable {
   package let attributes: JSONText
   package let state: ContentState
   package let times: TripTimes
+  /// Members without a card get an alert push when the trip has begun.
+  package let alertsWithoutActivity: Bool
   /// Sentences about what was taken and may surprise.
   package let warnings: [String]
 
   /// Reads `{"name", "notebook"?, "type"?, "bundleID"?, "environment"?, "startsAt"?, "endsAt"?,
-  /// "staleAfter"?, "dismissal"?, "attributes"?, "contentState"?}`.
+  /// "staleAfter"?, "dismissal"?, "alertsWithoutActivity"?, "attributes"?, "contentState"?}`.
   ///
   /// - Parameters:
   ///   - types: by name; the first is meant when the request names none.
@@ -33,6 +35,7 @@ package struct CreateTripRequest: Sendable, Equatable {
     let notebook = reader.string("notebook")
     let given = reader.object("attributes") ?? [:]
     let times = reader.tripTimes(type, now: now)
+    let alertsWithoutActivity = reader.bool("alertsWithoutActivity") ?? false
     let stateText = reader.contentState()
     var problems = reader.finish()
     guard let type, let name, let times else {
@@ -46,6 +49,7 @@ package struct CreateTripRequest: Sendable, Equatable {
     return CreateTripRequest(
       type: type, bundleID: bundleID, environment: environment, name: name, notebook: notebook,
       attributes: attributes, state: state, times: times,
+      alertsWithoutActivity: alertsWithoutActivity,
       warnings: warnings(times, type.timings))
   }
 

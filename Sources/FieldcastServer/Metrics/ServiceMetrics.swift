@@ -20,6 +20,7 @@ struct ServiceMetrics: Sendable {
     let counts = await owner.counts
     await addTriggers(to: &page, counts)
     await addPublishing(to: &page, counts)
+    await addNotifications(to: &page)
     await addAPNs(to: &page)
     await addRedis(to: &page)
     await addREST(to: &page)

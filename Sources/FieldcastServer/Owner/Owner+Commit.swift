@@ -72,6 +72,7 @@ extension Owner {
     holding.cursor = batch.commit.to
     counts.applied += batch.applied
     counts.refused += batch.dead.count
+    if let time = batch.pushDue { due(holding, at: time) }
     let now = clock.now
     var changedElsewhere: [OwnedTrip] = []
     for draft in batch.drafts.values where draft.trip.isHeld {

@@ -60,7 +60,7 @@ extension Owner {
   }
 
   private func work(off claims: [DueClaim], of holding: Holding) async throws(StoreError) {
-    let ids = Set(claims.map(\.item.trip))
+    let ids = Set(claims.compactMap { if case .trip(_, let id) = $0.item { id } else { nil } })
     try await load(ids, of: holding)
     // A trip that has yet to start rests: without this a batch of the log, committed while we wait
     // for the store, would have it out of memory, and its start would be done to nobody.
@@ -82,6 +82,11 @@ extension Owner {
 
   /// - Returns: whether it is done.
   private func handle(_ item: DueItem, of holding: Holding) async -> Bool {
+    if case .push(let home, let name) = item {
+      // It takes its next time itself, once it has come further.
+      notify(NotificationID(home: home, name: name), of: holding)
+      return false
+    }
     guard case .trip(let kind, let id) = item, let trip = holding.trips[id] else { return true }
     var isDone = true
     switch kind {

@@ -18,6 +18,9 @@ actor Owner {
     var activityTypes: [String: ActivityType]
     var policy: PublishingPolicy
     var rules: TripRules
+    var notifications: NotificationRules
+    /// The app that a notification is of which names none.
+    var defaultBundleID: String
   }
 
   struct Counts: Sendable {
@@ -44,6 +47,8 @@ actor Owner {
   let clock: ServiceClock
   let settings: Settings
   let channels: ChannelManager
+  let fetcher: ContentFetcher
+  let desk = NotificationDesk()
   let log: ServiceLog
   /// Batches and sends: what a stop waits for, since its outcome must be stored.
   let nursery: Nursery
@@ -66,13 +71,14 @@ actor Owner {
 
   init(
     store: TripStore, bell: LogBell, lanes: [AppID: AppLane],
-    channels: ChannelManager, settings: Settings, times: StageTimes, clock: ServiceClock,
-    log: ServiceLog, loop: EventLoop
+    channels: ChannelManager, fetcher: ContentFetcher, settings: Settings, times: StageTimes,
+    clock: ServiceClock, log: ServiceLog, loop: EventLoop
   ) {
     self.store = store
     self.bell = bell
     self.lanes = lanes
     self.channels = channels
+    self.fetcher = fetcher
     self.settings = settings
     self.times = times
     self.clock = clock
@@ -108,6 +114,7 @@ actor Owner {
     for lane in lanes.values { lane.cancelTimer(on: loop) }
     if let dueTimer { loop.cancel(dueTimer) }
     dueTimer = nil
+    await fetcher.stop()
     errands.close()
     nursery.close()
     await withUnsafeContinuation { continuation in

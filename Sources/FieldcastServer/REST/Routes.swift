@@ -6,6 +6,7 @@ internal import TripStore
 struct Routes: Sendable {
   let api: TripAPI
   let channels: ChannelAPI
+  let notifications: NotificationAPI
   let readiness: Readiness
   let metrics: ServiceMetrics
   /// Who may call; nil lets everybody.
@@ -23,6 +24,7 @@ struct Routes: Sendable {
     }
     addTrips(to: &router)
     addTokens(to: &router)
+    addNotifications(to: &router)
     addChannels(to: &router)
     addHealth(to: &router)
     return router
@@ -81,6 +83,19 @@ struct Routes: Sendable {
     }
     router.on("DELETE", "/v1/activity-tokens/{activity}", for: [.devices], by: access) {
       .response(await tokens.endActivity($0["activity"], query: $0.query))
+    }
+  }
+
+  private func addNotifications(to router: inout Router) {
+    let (notifications, access) = (notifications, access)
+    router.on("POST", "/v1/notifications", for: [.push], by: access, bodyLimit: Self.smallBody) {
+      .response(await notifications.create($0.request))
+    }
+    router.on("GET", "/v1/notifications/{id}", for: [.push], by: access) {
+      .response(await notifications.read($0["id"]))
+    }
+    router.on("DELETE", "/v1/notifications/{id}", for: [.push], by: access) {
+      .response(await notifications.cancel($0["id"]))
     }
   }
 

@@ -13,38 +13,47 @@ extension TripAPI {
   /// With an `Idempotency-Key`, the same request again has the same answer for a day.
   func createTrip(_ request: HTTPRequest) async -> HTTPResponse {
     await answering {
-      guard let key = request.fields["idempotency-key"] else {
-        return try await create(request, as: .random())
+      try await once(request, route: "POST /v1/trips", status: 201) { trip in
+        try await create(request, as: trip)
       }
-      guard (1...255).contains(key.utf8.count) else {
-        throw Refusal(
-          Problem(.badValue, "The Idempotency-Key has \(key.utf8.count) bytes, not 1 to 255."))
-      }
-      return try await createOnce(request, key: key)
     }
   }
 
-  private func createOnce(_ request: HTTPRequest, key: String) async throws -> HTTPResponse {
-    let digest = SHA256Text.of(Array("POST /v1/trips \(key)".utf8))
+  /// Carries a request out once that creates something, if it has an `Idempotency-Key`.
+  ///
+  /// - Parameters:
+  ///   - route: keys of several routes are several keys.
+  ///   - status: of the answer, when it is given again.
+  ///   - create: is given an ID, the same when an earlier attempt died on the way.
+  func once(
+    _ request: HTTPRequest, route: String, status: Int,
+    create: (TripID) async throws -> HTTPResponse
+  ) async throws -> HTTPResponse {
+    guard let key = request.fields["idempotency-key"] else { return try await create(.random()) }
+    guard (1...255).contains(key.utf8.count) else {
+      throw Refusal(
+        Problem(.badValue, "The Idempotency-Key has \(key.utf8.count) bytes, not 1 to 255."))
+    }
+    let digest = SHA256Text.of(Array("\(route) \(key)".utf8))
     let claim = try await store.claimRequest(
       digest, fingerprint: SHA256Text.of(request.body), trip: .random())
     switch claim {
-    case .completed(_, let reply): return .json(201, reply)
+    case .completed(_, let reply): return .json(status, reply)
     case .differentBody:
       throw ProblemError(
         ProblemDocument(
           status: 422, kind: "idempotency-key-reused",
           title: "The Idempotency-Key belongs to another request",
-          detail: "This key came before with another body. Use a new key for a new trip."))
+          detail: "This key came before with another body. Use a new key for a new request."))
     case .inProgress(let left):
       throw ProblemError(
         ProblemDocument(
           status: 409, kind: "request-in-progress", title: "The same request is under way",
           detail: "A request with this Idempotency-Key is not finished yet. Ask again.",
           retryAfter: max(1, min(Int(left.components.seconds), 2))))
-    case .proceed(let trip, _):
+    case .proceed(let proposed, _):
       do {
-        let response = try await create(request, as: trip)
+        let response = try await create(proposed)
         try await store.completeRequest(digest, reply: response.body)
         return response
       } catch {
@@ -69,6 +78,7 @@ extension TripAPI {
       id: trip, definition: definition, contentState: wanted.state.bytes,
       mapperMemory: MapperMemory().written(), life: life, actions: actions)
     _ = try await store.createTrip(new, at: now)
+    try await scheduleStartAlert(of: trip, wanted, now: now)
     await news.changed(trip)
     let problem = try await openChannel(of: trip, definition: definition)
     let document = TripDocument(

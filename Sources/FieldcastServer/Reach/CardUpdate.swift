@@ -81,7 +81,7 @@ extension AppGateway {
       contentState: type.definition.envelope.wrap(state), alert: alert)
   }
 
-  private static func answer(_ result: PushResult) -> TokenPushAnswer {
+  static func answer(_ result: PushResult) -> TokenPushAnswer {
     switch result {
     case .accepted: return .said(.accepted)
     case .refused(let refusal): return answer(refusal)

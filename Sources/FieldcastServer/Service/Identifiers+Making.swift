@@ -7,6 +7,14 @@ extension TripID {
     var generator = SystemRandomNumberGenerator()
     return TripID(using: &generator)
   }
+
+  /// One that follows from a text, so that the same text has the same.
+  init(digestOf text: String) {
+    let digest = Digest.sha256(Array(text.utf8))
+    var bytes = InlineArray<16, UInt8>(repeating: 0)
+    for index in 0..<16 { bytes[index] = digest[index] }
+    self.init(randomBytes: bytes)
+  }
 }
 
 enum UUIDText {

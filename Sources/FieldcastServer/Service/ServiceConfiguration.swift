@@ -23,6 +23,12 @@ package struct ServiceConfiguration: Sendable {
   package var policy = PublishingPolicy()
   package var appRate = AppRateSettings()
   package var rules = TripRules()
+  package var notifications = NotificationRules()
+  /// Where the content of notifications may be fetched from.
+  package var contentHosts = ContentHosts.none
+  /// Stands in for the name server where content is fetched: the addresses of a host. Nil asks the
+  /// system.
+  package var contentLookUp: (@Sendable (_ host: String) -> [String])?
   package var clock = ServiceClock()
   /// Unique among running nodes, and the same after a restart.
   package var node: String

@@ -129,10 +129,15 @@ struct ServiceParts: Sendable {
       AppLane(gateway: gateway, rate: configuration.appRate, clock: clock)
     }
     let types = Dictionary(uniqueKeysWithValues: configuration.activityTypes.map { ($0.name, $0) })
+    let fetcher = try ContentFetcher(
+      configuration.contentHosts, lookUp: configuration.contentLookUp, clock: clock, loop: loop)
+    var notifications = configuration.notifications
+    notifications.claim = clock.scaled(notifications.claim)
     let owner = Owner(
-      store: store, bell: bell, lanes: lanes, channels: channels,
+      store: store, bell: bell, lanes: lanes, channels: channels, fetcher: fetcher,
       settings: Owner.Settings(
-        activityTypes: types, policy: configuration.policy, rules: configuration.rules),
+        activityTypes: types, policy: configuration.policy, rules: configuration.rules,
+        notifications: notifications, defaultBundleID: configuration.apps[0].bundleID),
       times: times, clock: clock, log: log, loop: loop)
     let leases = LeaseKeeper(
       node: configuration.node, leaseLife: configuration.leaseLife, store: store, owner: owner,
@@ -198,6 +203,8 @@ struct ServiceParts: Sendable {
   func router(of server: HTTPServer, for access: AccessList?) -> Router {
     Routes(
       api: api, channels: ChannelAPI(api: api, reconciler: reconciler),
+      notifications: NotificationAPI(
+        api: api, fetcher: owner.fetcher, rules: owner.settings.notifications),
       readiness: Readiness(store: store, clients: clients),
       metrics: ServiceMetrics(
         intake: intake, owner: owner, clients: clients, redis: redis, server: server, times: times),

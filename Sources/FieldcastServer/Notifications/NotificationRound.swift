@@ -1,0 +1,257 @@
+internal import APNs
+internal import Clocks
+internal import FieldTrips
+internal import TripStore
+
+/// One attempt to send a notification to all its devices that are not done with.
+struct NotificationRound {
+  enum Outcome: Sendable {
+    /// Each was tried, or marked before.
+    case tried(retryAfter: Duration?, reason: String?)
+    /// Nothing can be sent, now or later.
+    case impossible(String)
+    /// Another node goes on, or this one will.
+    case stopped
+  }
+
+  let id: NotificationID
+  let request: NotificationRequest
+  let life: NotificationLife
+  let holding: Holding
+  let owner: Owner
+  private let attempt = String(UUIDText.random().prefix(13))
+
+  init(
+    id: NotificationID, request: NotificationRequest, life: NotificationLife, holding: Holding,
+    owner: Owner
+  ) {
+    self.id = id
+    self.request = request
+    self.life = life
+    self.holding = holding
+    self.owner = owner
+  }
+}
+
+extension NotificationRound {
+  /// What a round learns on its way.
+  private struct Notes {
+    var retryAfter: Duration?
+    var reason: String?
+    /// Devices of this round: one phone may be two members'.
+    var seen: Set<String> = []
+  }
+
+  private typealias Answered = (letter: NotificationLetter, answer: TokenPushAnswer)
+
+  func run() async throws(StoreError) -> Outcome {
+    let push: Push
+    do { push = try Push(request, content: life.usesFallback ? nil : life.content) } catch {
+      return .impossible("\(error)")
+    }
+    var bundleID = request.bundleID
+    if let trip = request.trip {
+      guard let record = try await owner.store.trip(trip) else {
+        return .impossible("The trip \(trip) is gone.")
+      }
+      if case .withoutCard = request.recipient, !record.life.mayPublishUpdate {
+        return .impossible("The trip is not on.")
+      }
+      bundleID = record.definition.app.bundleID
+    }
+    let ways = await owner.ways(of: bundleID)
+    guard !ways.isEmpty else { return .impossible("The app is not configured here.") }
+    var notes = Notes()
+    var cursor: String?
+    repeat {
+      let (members, next) = try await page(after: cursor)
+      let letters = try await letters(to: members, &notes)
+      // So many at once that one script call is short.
+      for start in stride(from: 0, to: letters.count, by: 200) {
+        let part = Array(letters[start..<min(start + 200, letters.count)])
+        guard await !owner.isDraining, try await send(push, to: part, by: ways, &notes) else {
+          return .stopped
+        }
+      }
+      cursor = next
+    } while cursor != nil
+    return .tried(retryAfter: notes.retryAfter, reason: notes.reason)
+  }
+
+  private func page(
+    after cursor: String?
+  ) async throws(StoreError) -> (members: [MemberID], next: String?) {
+    switch request.recipient {
+    case .member(let member): return ([member], nil)
+    case .trip(let trip):
+      let page = try await owner.store.members(of: trip, after: cursor)
+      return (page.members.map(\.id), page.next)
+    case .withoutCard(let trip):
+      let page = try await owner.store.members(of: trip, after: cursor)
+      return (page.members.filter { Self.hasNoCard($0.record) }.map(\.id), page.next)
+    }
+  }
+
+  private static func hasNoCard(_ record: MemberRecord) -> Bool {
+    guard let member = TripMember(stored: record.body) else { return false }
+    return member.tokens.cards.isEmpty && member.card.state == .none
+  }
+
+  private func letters(
+    to members: [MemberID], _ notes: inout Notes
+  ) async throws(StoreError) -> [NotificationLetter] {
+    var letters: [NotificationLetter] = []
+    let people = await owner.store.people(members.map { .member($0) })
+    for (member, person) in zip(members, people) {
+      let tokens = try person.get().tokens
+      for token in request.kind == .widget ? tokens.widgets : tokens.devices {
+        let letter = NotificationLetter(member, token)
+        if notes.seen.insert(letter.device).inserted { letters.append(letter) }
+      }
+    }
+    return letters
+  }
+
+  /// - Returns: false when the partition is no longer ours, or the notification is over.
+  private func send(
+    _ push: Push, to letters: [NotificationLetter], by ways: [AppID.Environment: AppGateway],
+    _ notes: inout Notes
+  ) async throws(StoreError) -> Bool {
+    let granted = try await mark(letters.map { ($0.device, .sending(attempt: attempt)) })
+    guard let granted else { return false }
+    var left = zip(letters, granted).filter(\.1).map(\.0)
+    var marks: [(device: String, mark: DeviceMark)] = []
+    // Twice: a token that one environment does not know is tried in the other. The first try came
+    // to nothing for certain, so the mark stands for the second as well.
+    for _ in 0..<2 where !left.isEmpty {
+      let answers = await send(push, to: left, by: ways)
+      await owner.noteStorm(answers.map(\.answer))
+      left = []
+      for (letter, answer) in answers {
+        switch try await judge(answer, letter, Set(ways.keys), &notes) {
+        case .mark(let mark): marks.append((letter.device, mark))
+        case .unconfirmed: await owner.noteUnconfirmed()
+        case .elsewhere(let environment):
+          left.append(NotificationLetter(letter.member, letter.token, environment: environment))
+        }
+      }
+    }
+    marks += left.map { ($0.device, .refused) }
+    await owner.note(marks.map(\.mark))
+    return try await mark(marks) != nil
+  }
+
+  private func send(
+    _ push: Push, to letters: [NotificationLetter], by ways: [AppID.Environment: AppGateway]
+  ) async -> [Answered] {
+    var answers: [Answered] = []
+    for (environment, own) in Dictionary(grouping: letters, by: \.environment) {
+      let said =
+        await ways[environment]?.notify(push, id, to: own)
+        ?? own.map { _ in .defect("No app of that environment is configured here.") }
+      for (letter, answer) in zip(own, said) { answers.append((letter, answer)) }
+    }
+    return answers
+  }
+
+  private enum Verdict {
+    case mark(DeviceMark)
+    /// APNs may have it: the mark of the attempt stays, so nobody sends it again.
+    case unconfirmed
+    case elsewhere(AppID.Environment)
+  }
+
+  private func judge(
+    _ answer: TokenPushAnswer, _ letter: NotificationLetter, _ served: Set<AppID.Environment>,
+    _ notes: inout Notes
+  ) async throws(StoreError) -> Verdict {
+    switch answer {
+    case .unsure: return .unconfirmed
+    case .later(let retryAfter):
+      notes.retryAfter = [notes.retryAfter, retryAfter].compactMap(\.self).max()
+      notes.reason = "APNs put some devices off."
+      return .mark(.later)
+    case .defect(let reason):
+      notes.reason = reason
+      return .mark(.refused)
+    case .said(.accepted) where letter.token.acceptedIn.contains(letter.environment):
+      return .mark(.accepted)
+    case .said(let said):
+      let verdict = try await owner.settle(said, letter, served)
+      if said == .accepted { return .mark(.accepted) }
+      switch verdict {
+      case .moved(let other): return .elsewhere(other)
+      // The app named it again after APNs had given it up.
+      case .kept: return .mark(.later)
+      case .retired, .gone: return .mark(.dead)
+      case .quarantined:
+        notes.reason = "APNs does not know tokens that should be good: check key and environment."
+        return .mark(.refused)
+      }
+    }
+  }
+
+  /// - Returns: for each mark whether it was set; nil when it is no longer ours to set any.
+  private func mark(
+    _ marks: [(device: String, mark: DeviceMark)]
+  ) async throws(StoreError) -> [Bool]? {
+    guard !marks.isEmpty else { return [] }
+    let outcome = try await owner.store.changeNotification(
+      NotificationChange(id, from: life, to: life, marks: marks), owner: holding.ownership,
+      at: owner.clock.wall)
+    switch outcome {
+    case .changed(let granted): return granted
+    case .conflict, .unknown: return nil
+    case .fenced(let current):
+      await owner.fenced(holding, current: current)
+      return nil
+    }
+  }
+}
+
+extension Owner {
+  /// An app's ways to APNs, by environment.
+  ///
+  /// - Parameter bundleID: nil means the service's first app.
+  func ways(of bundleID: String?) -> [AppID.Environment: AppGateway] {
+    let wanted = bundleID ?? settings.defaultBundleID
+    var ways: [AppID.Environment: AppGateway] = [:]
+    for (app, lane) in lanes where app.bundleID == wanted { ways[app.environment] = lane.gateway }
+    return ways
+  }
+
+  /// Keeps what an answer changes about a person's token.
+  func settle(
+    _ answer: TokenAnswer, _ letter: NotificationLetter, _ served: Set<AppID.Environment>
+  ) async throws(StoreError) -> TokenVerdict {
+    var verdict = TokenVerdict.gone
+    let (isStorm, now) = (storm.isRaging, clock.wall)
+    try await store.changePerson(.member(letter.member)) {
+      verdict = $0.answered(
+        answer, to: letter.token.token, in: letter.environment, served: served, isStorm: isStorm,
+        at: now)
+    }
+    switch verdict {
+    case .retired: counts.tokensRetired += 1
+    case .quarantined: counts.tokensQuarantined += 1
+    case .kept, .moved, .gone: break
+    }
+    return verdict
+  }
+
+  var notificationCounts: NotificationDesk.Counts { desk.counts }
+
+  func noteUnconfirmed() { desk.counts.unconfirmed += 1 }
+
+  func note(_ marks: [DeviceMark]) {
+    for mark in marks {
+      switch mark {
+      case .accepted: desk.counts.accepted += 1
+      case .later: desk.counts.later += 1
+      case .dead: desk.counts.dead += 1
+      case .refused: desk.counts.refused += 1
+      case .sending: break
+      }
+    }
+  }
+}
