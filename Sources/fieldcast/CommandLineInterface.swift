@@ -2,7 +2,8 @@
 package struct CommandLineInterface: Sendable {
   package static let commands: [any Command.Type] = [
     ServeCommand.self, SimulateCommand.self, DemoCommand.self, LoadCommand.self,
-    TripsExplainCommand.self, TokenCommand.self, TraceGenerateCommand.self, TraceImportCommand.self,
+    TripsExplainCommand.self, PushCommand.self, TokenCommand.self, TraceGenerateCommand.self,
+    TraceImportCommand.self,
     TraceDescribeCommand.self,
     PolicyCommand.self, BenchCoalescingCommand.self, BenchEngineCommand.self, VersionCommand.self,
   ]

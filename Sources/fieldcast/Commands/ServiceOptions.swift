@@ -5,6 +5,7 @@ internal import FieldTrips
 internal import FieldcastServer
 import Foundation
 internal import HTTP
+internal import JSON
 internal import Transport
 
 /// The settings of a node, as options and environment variables.
@@ -60,6 +61,12 @@ enum ServiceOptions {
       Who may call REST: a line each with name, scopes and the token's hash, as `fieldcast token` \
       makes them. Without it, whoever reaches the address may.
       """)
+  static let contentHosts = Option<String?>.text(
+    "content-hosts", "FILE", environment: "FIELDCAST_CONTENT_HOSTS",
+    help: """
+      JSON that names the hosts from which notifications' content may be fetched, with tokens for \
+      them. Without it, from none.
+      """)
   static let node = Option<String?>.text(
     "node", "NAME", environment: "FIELDCAST_NODE",
     help: "Unique among running nodes, the same after a restart. Without it, the machine's name.")
@@ -106,7 +113,7 @@ enum ServiceOptions {
   static let all: [OptionSpec] = [
     listen.spec, redis.spec, redisTrust.spec, data.spec, bundleID.spec, environment.spec,
     teamID.spec, keyID.spec, keyFile.spec, push.spec, management.spec, trust.spec, proxy.spec,
-    tokens.spec, node.spec,
+    tokens.spec, contentHosts.spec, node.spec,
     policy.spec, budget.spec, burst.spec, appRate.spec, channelGrace.spec, lease.spec, grace.spec,
     clock.spec,
   ]
@@ -126,6 +133,9 @@ enum ServiceOptions {
     configuration.access = try arguments[tokens].map { path throws(CommandFailure) in
       try access(from: path)
     }
+    if let path = arguments[contentHosts] {
+      configuration.contentHosts = try contentHosts(from: path)
+    }
     let publishing = try publishing(from: arguments)
     configuration.policy = publishing.policy
     configuration.appRate = publishing.appRate
@@ -143,6 +153,20 @@ enum ServiceOptions {
     }
     do throws(AccessListError) { return try AccessList(parsing: text) } catch {
       throw CommandFailure(.configuration, "The list of tokens \(path) cannot be used: \(error).")
+    }
+  }
+
+  private static func contentHosts(from path: String) throws(CommandFailure) -> ContentHosts {
+    guard let bytes = FileManager.default.contents(atPath: path) else {
+      throw CommandFailure(.noInput, "The content hosts' file \(path) cannot be read.")
+    }
+    do {
+      return try ContentHosts.read(try JSONValue.parse([UInt8](bytes)))
+    } catch {
+      throw CommandFailure(
+        .configuration,
+        "The content hosts' file \(path) cannot be used: \(error). Expected "
+          + "{\"hosts\": [{\"host\": \"notes.example.com\", \"tokens\": [\"…\"]}]}.")
     }
   }
 

@@ -1,0 +1,53 @@
+internal import HTTP
+internal import JSON
+internal import Transport
+
+/// Calls a running service for a command, and tells what went wrong in the command's words.
+struct ServiceCaller: Sendable {
+  struct Answer: Sendable {
+    let text: String
+    let value: JSONValue
+  }
+
+  private let endpoint: Endpoint
+  private let client: HTTP1Client
+  private let token: String?
+  private let scope: String
+
+  /// - Parameter scope: what the token must allow.
+  init(_ endpoint: Endpoint, token: String?, scope: String, loop: EventLoop) {
+    self.endpoint = endpoint
+    self.token = token
+    self.scope = scope
+    client = HTTP1Client(endpoint: endpoint, loop: loop)
+  }
+
+  func close() async { await client.close() }
+
+  /// - Throws: ``CommandFailure`` for every answer that is none of success.
+  func call(
+    _ method: String, _ path: String, body: [UInt8] = [], fields: HTTPFields = [:]
+  ) async throws(CommandFailure) -> Answer {
+    var request = HTTPRequest(method: method, path: path, fields: fields, body: body)
+    if let token { request.fields["authorization"] = "Bearer \(token)" }
+    let response: HTTPResponse
+    switch await client.send(request, deadline: .seconds(10)) {
+    case .answered(let answer): response = answer
+    case .notSent(let failure), .unknown(let failure):
+      throw CommandFailure(
+        .unavailable, "The service at \(endpoint) does not answer: \(failure). Is it there?")
+    }
+    let value = (try? JSONValue.parse(response.body)) ?? .null
+    switch response.status {
+    case 200..<300: return Answer(text: response.text, value: value)
+    case 401:
+      throw CommandFailure(
+        .configuration,
+        "The service asks for a token with the scope \(scope). Set FIELDCAST_TOKEN to one that is "
+          + "on its list.")
+    default:
+      let detail = value["detail"]?.string ?? "The service answered \(response.status)."
+      throw CommandFailure(response.status < 500 ? .badInput : .unavailable, detail)
+    }
+  }
+}
