@@ -24,6 +24,8 @@ public struct JoinReply: Decodable, Hashable, Sendable {
   public let member: String
   /// `channel`, `updateToken`, `startToken` or `none`.
   public let reach: String
+  /// The card that the server knows already, if it has a token: see ``RunningCards``.
+  public let activityID: String?
   /// For `pushType: .channel(…)`; nil when the trip has none, and the card takes `.token`.
   public let channelID: String?
   public let attributes: FieldTripAttributes

@@ -137,6 +137,9 @@ import Testing
         try await anna.waitUntilItShows(1)
         let before = await pushes(world)
         for _ in 0..<5 { try await anna.register(card, of: trip.id, caller) }
+        let again = try await caller.call(
+          "POST", "/v1/trips/\(trip.id)/members", #"{"member":"anna","osVersion":"17.4"}"#)
+        #expect(again.body["activityID"]?.string == card.name, "\(again.text)")
         try await caller.note("n2", on: trip.id)
         try await anna.waitUntilItShows(2)
         #expect(await pushes(world) == before + 1)

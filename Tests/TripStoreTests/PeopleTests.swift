@@ -57,6 +57,15 @@ import Testing
         #expect((person == Person()) == (number < 25 && number != 1), "\(number)")
       }
       #expect(try await store.forgetPeople(unseenSince: Person.day(of: start) + 25) == 0)
+      // A token that was not named again goes, though its person was.
+      let fresh = try PushToken("abcdef02")
+      _ = try await store.changePerson(people[1]) {
+        $0.register(
+          .device, fresh, in: .production, osVersion: nil, at: start + .seconds(86_400 * 60))
+      }
+      _ = try await store.forgetPeople(unseenSince: Person.day(of: start) + 45)
+      let person = try #require(try await store.people([people[1]]).first?.get())
+      #expect(person.tokens.tokens.map(\.token) == [fresh])
     }
   }
 

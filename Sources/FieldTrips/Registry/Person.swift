@@ -40,6 +40,11 @@ package struct Person: Hashable, Sendable {
     if trips.count > Self.tripLimit { trips.removeFirst() }
   }
 
+  /// Lets go of tokens that no app has named since a day, counted from 1970.
+  package mutating func removeTokens(unseenSince day: Int64) {
+    tokens.removeTokens(unseenSince: UnixTime(wholeSeconds: day * 86_400))
+  }
+
   private mutating func seen(at now: UnixTime) { lastDay = max(lastDay, Self.day(of: now)) }
 
   /// Days since 1970.

@@ -75,6 +75,12 @@ package struct TokenRegistry: Hashable, Sendable {
     tokens.remove(at: oldest)
   }
 
+  /// Strikes off what no app has named since a time: APNs may go on to accept such tokens for weeks
+  /// after the app is gone.
+  package mutating func removeTokens(unseenSince time: UnixTime) {
+    tokens.removeAll { $0.lastSeen < time }
+  }
+
   /// Strikes off the token of a card that is over.
   ///
   /// - Returns: whether there was one.

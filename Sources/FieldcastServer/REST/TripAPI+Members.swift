@@ -45,7 +45,7 @@ extension TripAPI {
       // channel, never neither.
       let record = try await record(of: trip)
       let member = try await store.member(wanted.member, of: trip)
-      return .json(200, reply(record, member: wanted.member, reach: member?.reach ?? .none))
+      return .json(200, reply(record, wanted.member, member))
     }
   }
 
@@ -116,9 +116,12 @@ extension TripAPI {
     }
   }
 
-  private func reply(_ record: TripRecord, member: MemberID, reach: Reach) -> [UInt8] {
+  private func reply(
+    _ record: TripRecord, _ name: MemberID, _ member: MemberRecord?
+  ) -> [UInt8] {
     let type = settings.type(named: record.definition.typeName)
     let now = clock.wall
+    let known = member.flatMap { TripMember(stored: $0.body) }
     var attributes = record.definition.attributes
     if let type, let text = try? JSONText(stored: attributes) {
       attributes = type.attributes(text, startingAt: now).bytes
@@ -126,8 +129,9 @@ extension TripAPI {
     var writer = JSONWriter(reservingCapacity: 1_024)
     writer.object {
       $0.member("trip", record.id.text)
-      $0.member("member", member.text)
-      $0.member("reach", reach.rawValue)
+      $0.member("member", name.text)
+      $0.member("reach", (member?.reach ?? .none).rawValue)
+      if let card = known?.tokens.cards.first?.activityID { $0.member("activityID", card) }
       if let channel = record.life.channel.openID { $0.member("channelID", channel.text) }
       if let type { $0.member("attributesType", type.attributesType) }
       $0.key("attributes")

@@ -237,7 +237,7 @@ struct ServiceParts: Sendable {
     }
   }
 
-  /// Forgets people who were not named for three months, once a day of service time, on the node
+  /// Forgets people and tokens that were not named for three months, once a day of service time, on the node
   /// that owns the first partition.
   func forgetPeopleRegularly() async {
     while (try? await loop.sleep(for: clock.real(.seconds(86_400)))) != nil {
@@ -245,7 +245,9 @@ struct ServiceParts: Sendable {
       do {
         let count = try await store.forgetPeople(unseenSince: Person.day(of: clock.wall) - 90)
         if count > 0 {
-          log.info("forgot people who were not heard of for 90 days", ["people": "\(count)"])
+          log.info(
+            "forgot people or tokens of theirs that no app named for 90 days",
+            ["people": "\(count)"])
         }
       } catch {
         log.warning("people cannot be looked through now", ["reason": "\(error)"])

@@ -57,11 +57,11 @@ extension TripStore {
     }
   }
 
-  /// Forgets who was not named for long: apps name themselves whenever they start, and tokens that
-  /// are not renewed die.
+  /// Forgets who was not named for long, and tokens of others that were not: apps name theirs
+  /// whenever they start.
   ///
   /// - Parameter day: the first one, counted from 1970, that is recent enough.
-  /// - Returns: how many were forgotten.
+  /// - Returns: how many people were forgotten or have fewer tokens now.
   package func forgetPeople(unseenSince day: Int64) async throws(StoreError) -> Int {
     var forgotten = 0
     for number in 0..<partitionCount {
@@ -75,10 +75,13 @@ extension TripStore {
           let (field, record) = try reading { () throws(RedisError) in
             (try values[index].stringValue(), try values[index + 1].bytesValue())
           }
-          guard Person(stored: record).lastDay < day else { continue }
+          var person = Person(stored: record)
+          person.removeTokens(unseenSince: day)
+          let left = person.lastDay < day ? [] : person.written()
+          guard left != record else { continue }
           let reply = try await call(
             RedisCommand(
-              Self.putPersonScript, keys: [keys.people], arguments: field, record, [UInt8]()))
+              Self.putPersonScript, keys: [keys.people], arguments: field, record, left))
           let (code, _) = try reading { () throws(RedisError) in try reply.codedAnswer() }
           forgotten += Int(code)
         }
