@@ -29,8 +29,8 @@ import Testing
         }
         try await caller.note("n2", on: trip.id)
         for phone in [anna, bela] { try await phone.waitUntilItShows(2) }
-        #expect(try await bela.startedAt().gaps.allSatisfy { $0 > 26_000 })
-        #expect(try await anna.cards().map(\.startedAt).gaps.allSatisfy { $0 > .seconds(26_000) })
+        #expect(try await bela.startedAt().gaps.allSatisfy { $0 > 24_000 })
+        #expect(try await anna.cards().map(\.startedAt).gaps.allSatisfy { $0 > .seconds(24_000) })
         _ = try await caller.call("POST", "/v1/trips/\(trip.id)/end")
         for phone in [anna, bela] { try await phone.waitForEnd() }
         for phone in [anna, bela] { #expect(try await phone.cards().count == 2) }

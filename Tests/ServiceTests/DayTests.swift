@@ -88,7 +88,8 @@ private final class Day {
   ) async throws -> Day {
     let starts = (world.clock.wall + .seconds(1_800)).wholeSeconds
     let trip = try await caller.createTrip(
-      #"{"name":"Day","notebook":"Birds","dismissal":600,"startsAt":\#(starts),"#
+      #"{"name":"Day","notebook":"Birds","dismissal":600,"alertsWithoutActivity":true,"#
+        + #""startsAt":\#(starts),"#
         + #""endsAt":\#(starts + 48 * 3_600)}"#)
     let day = Day(world, trip)
     try await day.add("cleo", SystemVersion(18, 1), "push-to-start, channel")
@@ -98,7 +99,12 @@ private final class Day {
     }
     try await day.add("anna", SystemVersion(18, 0), "channel")
     try await day.add("bela", SystemVersion(17, 4), "token")
-    try await day.add("emil", SystemVersion(16, 0), "none", without: "no Live Activities")
+    try await day.add("emil", SystemVersion(16, 0), "alert", without: "no Live Activities")
+    let emil = try day.phone("emil")
+    let token = try await emil.simulator.run { [number = emil.phone] apns, _ throws(PhoneError) in
+      try apns.phone(number).deviceToken
+    }
+    try await emil.join(trip.id, caller, #""deviceToken":"\#(token)""#)
     try await day.add("fina", SystemVersion(18, 0), "two devices, channel")
     try await day.add("fina's old phone", SystemVersion(17, 4), "two devices, token", of: "fina")
     try await day.add("gert", SystemVersion(17, 4), "wrong environment", at: store.simulator)
@@ -138,7 +144,13 @@ private final class Day {
       try await phone.join(trip.id, caller)
       _ = try await phone.startCard(of: trip, caller)
     }
-    try await phone("emil").join(trip.id, caller)
+    let emil = try phone("emil")
+    let number = emil.phone
+    let isAlerted = await emil.simulator.wait(upTo: .seconds(30)) { apns, now in
+      apns.advance(to: now)
+      return (try? apns.phone(number))?.notifications.isEmpty == false
+    }
+    #expect(isAlerted, "who can have no card is told of the start")
   }
 
   func capture(_ numbers: ClosedRange<Int>, _ caller: TestCaller) async throws {
@@ -231,9 +243,9 @@ private final class Day {
   func expectEnd() async throws {
     for (name, phone) in zip(names, phones) {
       let cards = try await phone.cards()
-      // However slow the machine: one card at a time, the next half an hour before the last dies.
+      // However slow the machine: one card at a time, the next about half an hour before the last dies.
       for (earlier, later) in zip(cards, cards.dropFirst()) {
-        #expect(later.startedAt - earlier.startedAt > .seconds(26_900), "\(name)")
+        #expect(later.startedAt - earlier.startedAt > .seconds(24_000), "\(name)")
       }
       let expected = Self.renewed.contains(name) ? 2...7 : name == "emil" ? 0...0 : 1...1
       #expect(expected.contains(cards.count), "\(name)")
@@ -242,6 +254,11 @@ private final class Day {
       #expect(state["notesCaptured"]?.int64 == notes, "\(name) at the end")
       rows.append(row(name, last.contentState, "at the end"))
     }
+    let alerts = try await world.simulator.run {
+      [number = try phone("emil").phone] apns, _ throws(PhoneError) in
+      try apns.phone(number).notifications.count
+    }
+    #expect(alerts == 1, "and only once")
     let answers = await world.simulator.run { apns, _ in apns.statistics.answers }
     for simulator in [world.simulator, try phone("gert").simulator] {
       let most = await simulator.run { apns, _ in apns.mostPushesToADeadToken }
