@@ -1,9 +1,5 @@
 package import Synchronization
 
-#if THREAD_SANITIZER
-  internal import CLinux
-#endif
-
 /// A value behind a lock.
 ///
 /// It is a `Mutex` that tells the thread sanitizer when it is taken and given back: the sanitizer
@@ -22,8 +18,8 @@ package struct Lock<Value: ~Copyable>: ~Copyable, Sendable {
     #if THREAD_SANITIZER
       let address = withUnsafePointer(to: mutex) { UnsafeMutableRawPointer(mutating: $0) }
       return try mutex.withLock { (value) throws(Failure) in
-        LockNews.taken(address)
-        defer { LockNews.givenBack(address) }
+        SanitizerNews.taken(address)
+        defer { SanitizerNews.givenBack(address) }
         return try body(&value)
       }
     #else
@@ -31,16 +27,3 @@ package struct Lock<Value: ~Copyable>: ~Copyable, Sendable {
     #endif
   }
 }
-
-#if THREAD_SANITIZER
-  /// What the thread sanitizer is told: that all that was done before a lock was given back comes
-  /// before all that is done when it is taken the next time.
-  @usableFromInline
-  package enum LockNews {
-    @usableFromInline
-    package static func taken(_ address: UnsafeMutableRawPointer) { __tsan_acquire(address) }
-
-    @usableFromInline
-    package static func givenBack(_ address: UnsafeMutableRawPointer) { __tsan_release(address) }
-  }
-#endif
