@@ -27,10 +27,10 @@ struct Contest: Sendable {
     if settings.usesNghttpd { return [(.nghttpd, quick)] }
     var timed = Workload(.perSecond(5_000), requests: few(20))
     timed.answersAfterMilliseconds = 40
-    var good = Workload(.perSecond(10_000), requests: few(4))
+    var good = Workload(.perSecond(5_000), requests: few(10))
     good.answersAfterMilliseconds = 40
     // As many good ones in the same time, and a bad one beside each.
-    var halfBad = Workload(.perSecond(20_000), requests: 2 * good.requests)
+    var halfBad = Workload(.perSecond(10_000), requests: 2 * good.requests)
     halfBad.answersAfterMilliseconds = 40
     halfBad.halfBad = true
     return [
