@@ -2,10 +2,12 @@ import APNsSimulator
 import Clocks
 import FieldTrips
 import FieldcastServer
+import Foundation
 import HTTP
 import JSON
 import Redis
 import Testing
+import Transport
 
 /// A phone whose app registered for ordinary pushes.
 struct AlertPhone: Sendable {
@@ -369,6 +371,44 @@ private func body(_ notification: SimulatedNotification) throws -> JSONValue {
         print("\(count) notifications due together: the last one after \(late.max() ?? .zero)")
       }
     }
+  }
+}
+
+@Suite struct `The command push` {
+  @Test func `sends a notification and says what became of it`() async throws {
+    try await World.with { world in
+      try await world.withService { caller in
+        let phone = try await AlertPhone.add("ada", caller, world)
+        let sent = try await run(
+          ["--member", "ada", "--title", "Birds", "A heron", "--key", "k"], caller, world)
+        #expect(sent.status == 0, "\(sent.output)")
+        #expect(sent.output.hasSuffix(": sent, 1 accepted\n"))
+        let again = try await run(
+          ["--member", "ada", "--title", "Birds", "A heron", "--key", "k"], caller, world)
+        #expect(again.output == sent.output)
+        let alert = try body(try #require(try await phone.shown(world).first))["aps"]?["alert"]
+        #expect(alert?["title"]?.string == "Birds")
+        #expect(alert?["body"]?.string == "A heron")
+        #expect(try await phone.arrived(world) == 1)
+        let refused = try await run(["--member", "ada", "--at", "soon", "x"], caller, world)
+        #expect(refused.status == 65)
+        #expect(refused.output.contains("/sendAt"), "\(refused.output)")
+      }
+    }
+  }
+
+  private func run(
+    _ words: [String], _ caller: TestCaller, _ world: World
+  ) async throws -> (status: Int32, output: String) {
+    let folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+      .deletingLastPathComponent()
+    let path = world.folder.appendingPathComponent("\(UUID()).out").path
+    let process = try await Subprocess.start(
+      folder.appendingPathComponent("fieldcast").path,
+      arguments: ["push", "--service", "\(caller.endpoint)"] + words, outputPath: path,
+      on: world.loop)
+    let status = await process.waitForExit()
+    return (status, try String(contentsOfFile: path, encoding: .utf8))
   }
 }
 

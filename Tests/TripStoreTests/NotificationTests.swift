@@ -116,6 +116,20 @@ func sampleNotification(
     }
   }
 
+  @Test func `that was claimed too early is due at its time again`() async throws {
+    try await withStore { store, _ in
+      let (owner, _) = try await store.own()
+      let time = start + .seconds(600)
+      let new = try sampleNotification(home: randomTrip(), sendAt: time)
+      _ = try await create(store, new)
+      _ = try await store.claimDue(by: time, claim: .seconds(10), owner: owner)
+      var life = new.life
+      _ = life.wake(at: start, rules: NotificationRules())
+      _ = try await change(store, new.id, new.life, life, owner: owner)
+      #expect(try await store.nextDue([partition])[0].get() == time)
+    }
+  }
+
   @Test func `stays due when its owner dies`() async throws {
     try await withStore { store, _ in
       let (owner, _) = try await store.own()

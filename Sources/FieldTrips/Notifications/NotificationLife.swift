@@ -111,7 +111,9 @@ extension NotificationLife {
       sendingSince = UnixTime(milliseconds: now.milliseconds)
       due = UnixTime(milliseconds: (now + rules.claim).milliseconds)
       return .send
-    case .sending: return .send
+    case .sending:
+      due = UnixTime(milliseconds: (now + rules.claim).milliseconds)
+      return .send
     case .sent, .failed, .cancelled, .skipped, .expired: return .rest
     }
   }

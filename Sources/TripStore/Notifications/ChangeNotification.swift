@@ -97,7 +97,7 @@ extension TripStore {
       if life ~= ARGV[2] and life ~= ARGV[3] then return { -2, life } end
       redis.call('HSET', KEYS[1], 'life', ARGV[3])
       if ARGV[5] == '' then redis.call('ZREM', KEYS[4], ARGV[4])
-      elseif ARGV[2] ~= ARGV[3] then redis.call('ZADD', KEYS[4], ARGV[5], ARGV[4]) end
+      elseif #ARGV == 7 then redis.call('ZADD', KEYS[4], ARGV[5], ARGV[4]) end
       if ARGV[6] ~= '' then
         redis.call('SREM', KEYS[3], ARGV[6])
         redis.call('PEXPIRE', KEYS[1], ARGV[7])
