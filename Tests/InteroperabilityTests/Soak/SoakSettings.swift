@@ -39,17 +39,26 @@ struct SoakSettings: Sendable {
     let environment = ProcessInfo.processInfo.environment
     let seeds = (environment["FIELDCAST_SOAK_SEEDS"] ?? "1").split(separator: ",")
     let requests = environment["FIELDCAST_SOAK_REQUESTS"].flatMap { Int($0) } ?? 4_000
-    let leniency = environment["FIELDCAST_SOAK_LENIENCY"].flatMap { Double($0) } ?? 1
     return seeds.compactMap { UInt64($0) }.map {
       SoakSettings(
         seed: $0, requests: requests, faults: environment["FIELDCAST_SOAK_FAULTS"] ?? storm,
-        leniency: leniency)
+        leniency: environmentsLeniency)
     }
   }()
 
+  /// What `FIELDCAST_SOAK_LENIENCY` says; more than 1 for a build or a machine that is slow.
+  static let environmentsLeniency =
+    ProcessInfo.processInfo.environment["FIELDCAST_SOAK_LENIENCY"].flatMap { Double($0) } ?? 1
+
   /// As in production, where it does not get rough: a loaded machine is slow to answer a PING.
   var engine: APNsClientConfiguration {
-    isRough ? Self.impatientEngine : APNsClientConfiguration()
+    if isRough { return Self.impatientEngine }
+    var configuration = APNsClientConfiguration()
+    for path in [\APNsClientConfiguration.pushes, \.broadcasts, \.management] {
+      let usual = configuration[keyPath: path].http.pingTimeout
+      configuration[keyPath: path].http.pingTimeout = usual * Self.environmentsLeniency
+    }
+    return configuration
   }
 
   /// An engine that notices trouble within a second or two.
