@@ -14,7 +14,7 @@ package enum HTTPDate {
       + clock.joined(separator: ":") + " GMT"
   }
 
-  /// - Returns: nil for anything that is not one of
+  /// - Returns: nil for years outside 1950 to 2200, and for anything that is not one of
   ///   `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` and
   ///   `Sun Nov  6 08:49:37 1994`.
   package static func parse(_ text: String) -> UnixTime? {
@@ -43,6 +43,10 @@ package enum HTTPDate {
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
   ]
 
+  /// A ``UnixTime`` holds the dates of these, and the span between any two of them fits into it as
+  /// well. A date of another one is junk.
+  private static let years = 1_950...2_200
+
   private static func twoDigits(_ number: Int) -> String {
     number < 10 ? "0\(number)" : "\(number)"
   }
@@ -51,7 +55,7 @@ package enum HTTPDate {
     let parts = clock.split(separator: ":", omittingEmptySubsequences: false)
     guard parts.count == 3, year.utf8.count == 4, (1...2).contains(day.utf8.count),
       let monthIndex = months.firstIndex(of: month), let day = digits(day), (1...31).contains(day),
-      let year = digits(year), let hour = digits(parts[0]), hour < 24,
+      let year = digits(year), years.contains(year), let hour = digits(parts[0]), hour < 24,
       let minute = digits(parts[1]), minute < 60, let second = digits(parts[2]), second <= 60
     else { return nil }
     let days = CivilDate(year: year, month: monthIndex + 1, day: day).daysSince1970

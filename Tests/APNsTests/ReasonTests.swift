@@ -154,11 +154,20 @@ private func refusal(_ status: Int, _ body: String, _ fields: HTTPFields = [:]) 
     #expect(HTTPDate.parse(text) == UnixTime(wholeSeconds: seconds))
   }
 
+  @Test func `may be as far from another as the calendar goes`() {
+    let (first, last) = ("Sun, 01 Jan 1950 00:00:00 GMT", "Wed, 31 Dec 2200 23:59:59 GMT")
+    #expect(HTTPDate.parse(first).flatMap { RetryAfter.parse(last, now: $0) } == nil)
+    #expect(HTTPDate.parse(last).flatMap { RetryAfter.parse(first, now: $0) } == .zero)
+  }
+
   @Test(arguments: [
     "", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 CET",
     "Sun, 6x Nov 1994 08:49:37 GMT",
     "Sun, 06 Foo 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:49:37 GMT",
     "Sun, 32 Nov 1994 08:49:37 GMT",
+    // Beyond what a time holds.
+    "Sat, 06 Nov 9999 08:49:37 GMT", "Thu, 06 Nov 2201 08:49:37 GMT",
+    "Sat, 06 Nov 0000 08:49:37 GMT",
     "Sun, 06 Nov 94 08:49:37 GMT", "1994-11-06T08:49:37Z", "Sun, 06 Nov 1994 -8:49:37 GMT",
   ])
   func `is refused in any other form`(text: String) {
