@@ -26,7 +26,7 @@ package struct SimulatedRequest: Sendable {
   }
 
   /// The first value of a field, or nil. Repeated fields are refused before anyone asks for one.
-  func value(_ name: String) -> String? {
+  package func value(_ name: String) -> String? {
     for field in fields where field.name == name { return field.value }
     return nil
   }

@@ -13,6 +13,8 @@ package struct SimulatedAPNs: Sendable {
   package internal(set) var complaints = ComplaintLog()
   /// How often a request with this `apns-id` or `apns-request-id` was accepted, if that is kept.
   package private(set) var acceptedIDs: [String: Int] = [:]
+  /// Accepted pushes and broadcasts in their order, if they are kept.
+  package private(set) var acceptedPushes: [SimulatedRequest] = []
 
   var tokenCheck: ProviderTokenCheck
   /// By the UID in their subjects.
@@ -113,6 +115,9 @@ package struct SimulatedAPNs: Sendable {
     statistics.count(answer, request: request, port: port)
     if configuration.keepsAcceptedIDs, answer.reason == nil, let id = answer.fields.first?.value {
       acceptedIDs[id, default: 0] += 1
+    }
+    if configuration.keepsAcceptedPushes, answer.reason == nil, port == .push {
+      acceptedPushes.append(request)
     }
     return answer
   }

@@ -11,6 +11,9 @@ package struct SimulatorConfiguration: Sendable {
   /// Whether the IDs of accepted requests are kept, for whoever compares them with what a client
   /// believes. They are never forgotten.
   package var keepsAcceptedIDs = false
+  /// Whether each accepted push and broadcast is kept as it came off the wire. It grows without end:
+  /// for tests that read what was sent.
+  package var keepsAcceptedPushes = false
   package var apps: [SimulatedAppSettings] = []
 
   package var listeners = ListenerSettings()

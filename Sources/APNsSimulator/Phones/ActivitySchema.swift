@@ -33,6 +33,10 @@ package struct ActivitySchema: Sendable, Equatable {
     case date
     case list(Kind)
     case record([Field])
+    /// An enum of raw strings: others do not decode.
+    case choice([String])
+    /// An enum whose cases carry values: an object with one key, which names the case.
+    case variant([Field])
   }
 
   /// The activity type of a field trip.
@@ -68,6 +72,12 @@ package struct ActivitySchema: Sendable, Equatable {
     case .boolean: fits = value.bool != nil
     case .number, .date: fits = value.double != nil
     case .integer: fits = isWhole(value)
+    case .choice(let choices): fits = value.string.map(choices.contains) ?? false
+    case .variant(let cases):
+      guard let object = value.object, object.count == 1,
+        let known = cases.first(where: { object[$0.key] != nil })
+      else { return "\(path) is not an object with one case that is known" }
+      return problem(value, [known], path: path)
     case .record(let fields): return problem(value, fields, path: path)
     case .list(let element):
       guard let items = value.array else { return "\(path) is not an array" }

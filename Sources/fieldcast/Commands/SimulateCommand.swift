@@ -61,6 +61,7 @@ package enum SimulateCommand: Command {
     let stop = StopSignal()
     Signals.deliver(from: signals, on: loop) { _ in stop.fire() }
     var configuration = SimulatorConfiguration()
+    configuration.schemas = [.fieldTrip, .conversationTurn, .jobProgress, .expoWidgets]
     configuration.listeners.pushPort = arguments[push]
     configuration.listeners.managementPort = arguments[management]
     if let bundleID = arguments[bundleID] {
