@@ -16,18 +16,24 @@ package struct ActivityTypeDefinition: Sendable, Equatable {
   /// Phases after which nothing more comes. Their state goes out as an update, so that it can still
   /// be corrected, and the trip ends ``ActivityTimings/endsAfterFinalPhase`` later.
   package var finalPhases: [String]
+  /// Whether phases come in the order in which the struct names them: a change to an earlier one that
+  /// says neither its sequence nor its time is a late one then, and changes nothing.
+  package var phasesAdvance: Bool
   package var significance: SignificanceRules
   package var timings: ActivityTimings
   package var storage: StoragePolicy
   package var envelope: WireEnvelope
   package var alerts: AlertRules
+  /// Versions of the app that are still installed and whose struct differs.
+  package var olderApps: [OlderApp]
 
   package init(
     name: String, attributesType: String, attributes: [FieldSchema], contentState: [FieldSchema],
     mapper: [MapperRule], finalPhases: [String] = [],
+    phasesAdvance: Bool = false,
     significance: SignificanceRules = SignificanceRules(),
     timings: ActivityTimings = ActivityTimings(), storage: StoragePolicy = .mostRecent,
-    envelope: WireEnvelope = .plain, alerts: AlertRules
+    envelope: WireEnvelope = .plain, alerts: AlertRules, olderApps: [OlderApp] = []
   ) {
     self.name = name
     self.attributesType = attributesType
@@ -35,11 +41,33 @@ package struct ActivityTypeDefinition: Sendable, Equatable {
     self.contentState = contentState
     self.mapper = mapper
     self.finalPhases = finalPhases
+    self.phasesAdvance = phasesAdvance
     self.significance = significance
     self.timings = timings
     self.storage = storage
     self.envelope = envelope
     self.alerts = alerts
+    self.olderApps = olderApps
+  }
+}
+
+/// The struct of an earlier version of the app, for as long as phones have it installed.
+///
+/// Whatever a card of this type can show must decode there too: such a phone would keep its old card
+/// and tell nobody. Fields that it does not know do no harm.
+package struct OlderApp: Sendable, Equatable {
+  /// As people call the version: `2.3`.
+  package var version: String
+  /// Nil if they are as now.
+  package var attributes: [FieldSchema]?
+  package var contentState: [FieldSchema]?
+
+  package init(
+    _ version: String, attributes: [FieldSchema]? = nil, contentState: [FieldSchema]? = nil
+  ) {
+    self.version = version
+    self.attributes = attributes
+    self.contentState = contentState
   }
 }
 

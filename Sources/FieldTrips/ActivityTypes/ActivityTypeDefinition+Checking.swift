@@ -5,7 +5,8 @@ extension ActivityTypeDefinition {
   var problems: [Problem] {
     nameProblems + schemaProblems(attributes, at: "/attributes", needInitial: false)
       + schemaProblems(contentState, at: "/contentState", needInitial: true)
-      + mapperProblems + significanceProblems + timings.problems + sizeProblems
+      + mapperProblems + significanceProblems + timings.problems + sizeProblems + alertProblems
+      + olderAppProblems
   }
 
   private var nameProblems: [Problem] {
@@ -92,7 +93,7 @@ extension ActivityTypeDefinition {
     }
     var named = significance.phases.map { ($0, "/significance/phases") }
     named += finalPhases.map { ($0, "/finalPhases") }
-    for case .phase(let phase) in alerts.updates.keys { named.append((phase, "/alerts")) }
+    for case .phase(let phase) in alerts.updates.keys { named.append((phase, "/alerts/phases")) }
     for (phase, path) in named where !phases.contains(phase) {
       problems.append(
         Problem(
@@ -100,6 +101,33 @@ extension ActivityTypeDefinition {
           "There is no phase \(quoted(phase)).\(suggestion(for: phase, among: phases))"))
     }
     return problems
+  }
+
+  /// Texts that name what no card has would be shown with the braces.
+  private var alertProblems: [Problem] {
+    var alerts = [("start", self.alerts.start)]
+    for (occasion, alert) in self.alerts.updates { alerts.append((occasion.path, alert)) }
+    let fields = contentState + attributes
+    return alerts.sorted { $0.0 < $1.0 }.flatMap { occasion, alert in
+      alert.names().flatMap { part, names, isBare -> [Problem] in
+        let path = "/alerts/\(occasion)/\(part)"
+        var problems = names.filter { fields.named($0) == nil }.map {
+          Problem(
+            .unknownField, at: path,
+            "Neither the content-state nor the attributes have a field \(quoted($0))."
+              + suggestion(for: $0, among: fields.map(\.name)))
+        }
+        if problems.isEmpty, isBare,
+          !names.contains(where: { fields.named($0)?.isRequired == true })
+        {
+          problems.append(
+            Problem(
+              .badValue, at: path,
+              "It would be empty without its fields, which are optional: add some words."))
+        }
+        return problems
+      }
+    }
   }
 
   /// A state that nobody changed yet must leave room for attributes.
@@ -113,6 +141,16 @@ extension ActivityTypeDefinition {
         .stateTooLarge, at: "/contentState",
         "The first state alone has \(bytes) bytes of the 4096 that it shares with the attributes.")
     ]
+  }
+}
+
+extension AlertOccasion {
+  fileprivate var path: String {
+    switch self {
+    case .firstNote: "firstNote"
+    case .milestone: "milestone"
+    case .phase(let phase): pointer("phases", phase)
+    }
   }
 }
 
@@ -131,7 +169,7 @@ extension FieldSchema {
 }
 
 extension FieldKind {
-  fileprivate func definitionProblems(at path: String) -> [Problem] {
+  func definitionProblems(at path: String) -> [Problem] {
     switch self {
     case .integer, .number, .bool, .date: []
     case .string(let maxBytes):

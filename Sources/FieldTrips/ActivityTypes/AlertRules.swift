@@ -62,6 +62,24 @@ package struct AlertRules: Sendable, Equatable {
   }
 }
 
+extension AlertText {
+  /// What title and body take from a card, by name; a text that nothing but such names make up may
+  /// come out empty.
+  func names() -> [(part: String, names: [String], isBare: Bool)] {
+    [("title", title), ("body", body)].map { part, template in
+      var names: [String] = []
+      var rest = template[...]
+      var literal = ""
+      while let open = rest.firstIndex(of: "{"), let close = rest[open...].firstIndex(of: "}") {
+        literal += rest[..<open]
+        names.append(String(rest[rest.index(after: open)..<close]))
+        rest = rest[rest.index(after: close)...]
+      }
+      return (part, names, (literal + rest).allSatisfy(\.isWhitespace))
+    }
+  }
+}
+
 private func fill(_ template: String, from sources: [JSONObject]) -> String {
   var output = ""
   var rest = template[...]

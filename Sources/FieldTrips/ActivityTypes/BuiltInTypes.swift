@@ -40,6 +40,7 @@ extension ActivityType {
       ],
       mapper: [MapperRule("phase", .phase)],
       finalPhases: ["answered"],
+      phasesAdvance: true,
       significance: SignificanceRules(firstNote: false, phases: ["thinking", "answered"]),
       timings: ActivityTimings(
         staleAfter: .seconds(120), dismissal: .after(.seconds(300)),
@@ -75,6 +76,7 @@ extension ActivityType {
         MapperRule("result", .latest(.field("result"))),
       ],
       finalPhases: ["finished"],
+      phasesAdvance: true,
       significance: SignificanceRules(firstNote: false, phases: ["running", "finished"]),
       timings: ActivityTimings(
         staleAfter: .seconds(600), dismissal: .after(.seconds(1_800)),

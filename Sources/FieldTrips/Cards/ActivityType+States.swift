@@ -45,6 +45,28 @@ extension ActivityType {
     }
   }
 
+  /// A state that the store kept, which an earlier definition of this type may have made: what the
+  /// card no longer has is left out, and what it needs and did not have is as in the beginning.
+  ///
+  /// - Throws: what would not decode all the same.
+  package func adopting(_ stored: ContentState) throws(Refusal) -> ContentState {
+    let old = stored.object
+    var object = old
+    for key in old.keys where definition.contentState.named(key)?.isWithheld ?? true {
+      object[key] = nil
+    }
+    for field in definition.contentState {
+      guard let value = object[field.name] else {
+        if field.isRequired { object[field.name] = field.initial }
+        continue
+      }
+      object[field.name] = field.trimmed(value)
+    }
+    let problems = definition.contentState.problems(of: object, at: "/contentState")
+    if let refusal = Refusal(problems) { throw refusal }
+    return object == old ? stored : ContentState(object)
+  }
+
   /// A trip's attributes, held against the phone's struct.
   ///
   /// - Throws: every field that would not decode, or that the struct does not have.

@@ -21,7 +21,7 @@ struct CardDraft {
     case .phase(let change):
       try check(change.fields)
       try check(phase: change.phase)
-      guard !memory.isCovered(mark) else { return }
+      guard !memory.isCovered(mark), !isLate(change.phase, mark) else { return }
       try takePhase(change, mark: mark)
     case .state(let state):
       try takeState(state, mark: mark)
@@ -39,6 +39,16 @@ struct CardDraft {
       case .phase: break
       }
     }
+  }
+
+  /// Whether a phase that says nothing of its order comes before the one that is there.
+  private func isLate(_ phase: String, _ mark: OrderMark) -> Bool {
+    guard type.definition.phasesAdvance, mark == OrderMark(),
+      let field = type.definition.phaseField, let present = object[field]?.string,
+      let presentIndex = type.definition.phases.firstIndex(of: present),
+      let index = type.definition.phases.firstIndex(of: phase)
+    else { return false }
+    return index < presentIndex
   }
 
   private mutating func takePhase(

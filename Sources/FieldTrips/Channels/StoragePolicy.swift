@@ -5,4 +5,12 @@ package enum StoragePolicy: Int, Hashable, Sendable, CaseIterable {
   case noStorage = 0
   /// The most recent message, for up to eight hours: late devices catch up by themselves.
   case mostRecent = 1
+
+  /// As configuration and replies call it.
+  package var name: String {
+    switch self {
+    case .noStorage: "none"
+    case .mostRecent: "mostRecent"
+    }
+  }
 }

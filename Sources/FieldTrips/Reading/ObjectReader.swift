@@ -133,6 +133,9 @@ struct ObjectReader {
     problems.append(Problem(code, at: pointer(path, key), message))
   }
 
+  /// Adds problems of something inside, with their own paths.
+  mutating func take(_ inner: [Problem]) { problems += inner }
+
   /// All problems, those of unknown members included.
   consuming func finish() -> [Problem] {
     for key in object.keys where !asked.contains(key) {

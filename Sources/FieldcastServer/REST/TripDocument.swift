@@ -90,15 +90,6 @@ struct TripDocument {
   }
 }
 
-extension StoragePolicy {
-  fileprivate var name: String {
-    switch self {
-    case .noStorage: "none"
-    case .mostRecent: "mostRecent"
-    }
-  }
-}
-
 extension JSONWriter {
   /// Bytes that the store kept, which were checked when they came in.
   mutating func rawOrNull(_ bytes: [UInt8]) {

@@ -125,5 +125,13 @@ import Testing
     new = old
     new.contentState.remove(at: 0)
     #expect(old.problemsOfChange(to: new).map(\.path) == ["/contentState/stage"])
+    new = old
+    new.contentState.append(FieldSchema("note", .integer, isRequired: true, initial: 0))
+    new.attributes.append(FieldSchema("owner", .string(maxBytes: 9), isRequired: true))
+    #expect(
+      old.problemsOfChange(to: new).map(\.message) == [
+        "Members who join trips that run require \"note\", which states would not have.",
+        "Members who join trips that run require \"owner\", which states would not have.",
+      ])
   }
 }
