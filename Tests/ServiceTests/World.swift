@@ -64,14 +64,14 @@ struct World: Sendable {
 
   func withService(
     _ change: (inout ServiceConfiguration) -> Void = { _ in },
+    log: ServiceLog = .standardError(minimum: .error, format: .text),
     _ body: (TestCaller, Service) async throws -> Void
   ) async throws {
     let serviceLoop = try EventLoop(name: "service")
     defer { serviceLoop.stop() }
     var configuration = try serviceConfiguration()
     change(&configuration)
-    let service = try await Service.start(
-      configuration, log: .standardError(minimum: .error, format: .text), on: serviceLoop)
+    let service = try await Service.start(configuration, log: log, on: serviceLoop)
     let running = Task(executorPreference: serviceLoop.tasks) { await service.run() }
     let caller = TestCaller(port: service.port, redis: redis, loop: loop)
     do {

@@ -27,6 +27,8 @@ final class Holding: @unchecked Sendable {
   /// Its due items are being worked off.
   var isDoingDue = false
   private(set) var trips: [TripID: OwnedTrip] = [:]
+  /// Trips that exist but cannot be in memory, and why.
+  var unserved: [TripID: Problem] = [:]
   private(set) var isOurs = true
 
   init(_ ownership: Ownership, cursor: LogID) {
@@ -62,13 +64,37 @@ final class Holding: @unchecked Sendable {
   /// The trips that the first entries of the inbox speak of and that are not in memory.
   func missingTrips(inFirst count: Int) -> Set<TripID> {
     var missing: Set<TripID> = []
-    for case .entry(let entry) in inbox.prefix(count) where trips[entry.trip] == nil {
+    for case .entry(let entry) in inbox.prefix(count) where lacks(entry.trip) {
       missing.insert(entry.trip)
     }
     return missing
   }
 
-  func takeItems(atMost count: Int) -> [LogItem] {
+  /// Whether a trip is to be read before anything can be done for it.
+  func lacks(_ id: TripID) -> Bool { trips[id] == nil && !waitsForOtherNode(id) }
+
+  /// Whether a trip is of an activity type that other nodes know and this one does not. What is
+  /// to be done for it must be left to them; reading it again would show nothing else.
+  func waitsForOtherNode(_ id: TripID) -> Bool {
+    unserved[id]?.code == .unknownActivityType
+  }
+
+  /// Why the log stands still: its next entry is a trigger of a trip that waits for another node.
+  var blocker: (entry: LogID, problem: Problem)? {
+    guard let first = inbox.first, isBlocked(first), case .entry(let entry) = first,
+      let problem = unserved[entry.trip]
+    else { return nil }
+    return (entry.logID, problem)
+  }
+
+  private func isBlocked(_ item: LogItem) -> Bool {
+    guard !unserved.isEmpty, case .entry(let entry) = item else { return false }
+    return entry.kind.isTrigger && waitsForOtherNode(entry.trip)
+  }
+
+  /// Takes what may be worked off now.
+  func takeItems(atMost most: Int) -> [LogItem] {
+    let count = inbox.prefix(most).firstIndex(where: isBlocked) ?? most
     guard inbox.count > count else {
       defer { inbox = [] }
       return inbox
@@ -77,7 +103,10 @@ final class Holding: @unchecked Sendable {
     return Array(inbox.prefix(count))
   }
 
-  func add(_ trip: OwnedTrip) { trips[trip.id] = trip }
+  func add(_ trip: OwnedTrip) {
+    trips[trip.id] = trip
+    unserved[trip.id] = nil
+  }
 
   func remove(_ trip: OwnedTrip) {
     trip.isHeld = false
@@ -89,6 +118,7 @@ final class Holding: @unchecked Sendable {
     isOurs = false
     for trip in trips.values { trip.isHeld = false }
     trips = [:]
+    unserved = [:]
     inbox = []
     hasMore = false
     nextDue = nil

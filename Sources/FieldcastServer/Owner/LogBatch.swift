@@ -57,7 +57,7 @@ struct LogBatch {
     from = holding.cursor
   }
 
-  /// Works in an entry; its trip is in memory, if there is such a trip.
+  /// Works in an entry; its trip is in memory, if there is such a trip and it can be read.
   mutating func add(_ entry: LogEntry) {
     if entry.kind == .push {
       let due = Int64(entry.id).map(UnixTime.init(milliseconds:)) ?? now
@@ -66,7 +66,11 @@ struct LogBatch {
     }
     guard let trip = holding.trips[entry.trip] else {
       guard entry.kind.isTrigger else { return }
-      return pass(entry, because: Problem(.unknownTrip, "The trip \(entry.trip) is gone."))
+      let problem =
+        holding.unserved[entry.trip].map {
+          Problem($0.code, "The stored trip \(entry.trip) cannot be read: \($0.message)")
+        } ?? Problem(.unknownTrip, "The trip \(entry.trip) is gone.")
+      return pass(entry, because: problem)
     }
     switch entry.kind {
     case .created, .life, .member:

@@ -55,7 +55,8 @@ final class OwnedTrip: @unchecked Sendable {
         Problem(
           .unknownActivityType,
           "The trip \(record.id) is of the activity type \(record.definition.typeName), "
-            + "which is not configured here."))
+            + "which is not configured here. Give this node the activity types that the others "
+            + "have, or stop it, so that another takes its trips over."))
     }
     id = record.id
     self.holding = holding
@@ -64,7 +65,7 @@ final class OwnedTrip: @unchecked Sendable {
     let attributes = try JSONText(stored: record.definition.attributes)
     mapper = Mapper(type: type, attributes: attributes)
     card = Card(
-      state: try ContentState(stored: record.contentState),
+      state: try type.adopting(try ContentState(stored: record.contentState)),
       memory: try MapperMemory(stored: record.mapperMemory))
     waiting = TriggerNotes(stored: record.waiting)
     revision = record.revision

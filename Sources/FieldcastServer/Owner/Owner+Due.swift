@@ -87,7 +87,9 @@ extension Owner {
       notify(NotificationID(home: home, name: name), of: holding)
       return false
     }
-    guard case .trip(let kind, let id) = item, let trip = holding.trips[id] else { return true }
+    guard case .trip(let kind, let id) = item else { return true }
+    // What is due of a trip that cannot be served stays due: it may be served again.
+    guard let trip = holding.trips[id] else { return holding.unserved[id] == nil }
     var isDone = true
     switch kind {
     case .start: await advance(trip, by: .startDue)

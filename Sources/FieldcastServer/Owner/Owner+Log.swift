@@ -54,10 +54,27 @@ extension Owner {
   /// Looks into all logs now and then: nobody rings for an entry whose appender died, or got no
   /// answer.
   func lookRegularly() async {
+    var looks = 0
     while (try? await loop.sleep(for: .seconds(1))) != nil {
       for holding in holdings.values { holding.hasMore = true }
       readLogs()
+      looks += 1
+      if looks % 60 == 0 {
+        for holding in holdings.values { reportIfBlocked(holding) }
+      }
     }
+  }
+
+  /// Nothing of a blocked partition is lost, but nothing of it is published either: somebody has
+  /// to do something, so this is said when it begins and once a minute.
+  private func reportIfBlocked(_ holding: Holding) {
+    guard let blocker = holding.blocker else { return }
+    log.error(
+      "a partition's log stands still: the next trigger's trip cannot be served by this node",
+      [
+        "partition": "\(holding.partition)", "entry": "\(blocker.entry)",
+        "reason": blocker.problem.message,
+      ])
   }
 
   /// Reads the logs in which there may be more, unless that is under way.
@@ -122,7 +139,7 @@ extension Owner {
   }
 
   private func enqueue(_ holding: Holding) {
-    if holding.isQueued || holding.isWorking { return }
+    if holding.isQueued || holding.isWorking || holding.blocker != nil { return }
     holding.isQueued = true
     queue.append(holding)
   }
@@ -223,6 +240,7 @@ extension Owner {
   private func finish(_ holding: Holding) {
     holding.isWorking = false
     guard holding.isOurs else { return }
+    reportIfBlocked(holding)
     if !holding.inbox.isEmpty {
       enqueue(holding)
       beginRound()

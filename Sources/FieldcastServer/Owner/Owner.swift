@@ -137,7 +137,7 @@ actor Owner {
   ///
   /// - Throws: when one of them cannot be read now; those that could be are in memory.
   func load(_ ids: some Collection<TripID>, of holding: Holding) async throws(StoreError) {
-    let missing = ids.filter { holding.trips[$0] == nil }
+    let missing = ids.filter(holding.lacks)
     guard !missing.isEmpty else { return }
     var problem: StoreError?
     for (id, result) in zip(missing, await store.trips(Array(missing))) {
@@ -156,7 +156,7 @@ actor Owner {
     // Another task may have read it while we waited: the first one stays.
     case .success(let record?):
       if holding.isOurs, holding.trips[id] == nil { remember(record, in: holding) }
-    case .success(nil): break
+    case .success(nil): holding.unserved[id] = nil
     case .failure(let error):
       log.warning("a trip cannot be read", ["trip": "\(id)", "reason": "\(error)"])
       return false
@@ -171,6 +171,7 @@ actor Owner {
           record, in: holding, types: settings.activityTypes, policy: settings.policy,
           clock: clock))
     } catch {
+      holding.unserved[record.id] = error.problems[0]
       log.error("a trip cannot be served", ["trip": "\(record.id)", "reason": "\(error)"])
     }
   }
