@@ -14,7 +14,8 @@ let allScripts: [RedisScript] = [
   TripStore.recordScript, TripStore.claimDueScript, TripStore.finishDueScript,
   TripStore.changeDueScript, TripStore.takeLeaseScript, TripStore.renewLeaseScript,
   TripStore.releaseLeaseScript, TripStore.heartbeatScript, TripStore.putMemberScript,
-  TripStore.takeChannelScript, TripStore.intendScript, TripStore.channelCreatedScript,
+  TripStore.takeChannelScript, TripStore.intendScript, TripStore.intendWarmScript,
+  TripStore.retireWarmScript, TripStore.channelCreatedScript,
   TripStore.retireChannelScript, TripStore.channelDeletedScript, TripStore.setForeignScript,
   TripStore.takeRequestsScript, TripStore.shareTokenScript, TripStore.claimRequestScript,
   TripStore.completeRequestScript, TripStore.abandonRequestScript,
@@ -157,6 +158,12 @@ private func runChannels(_ store: TripStore, for trip: TripID) async throws {
   let channel = try ChannelID("AAAA")
   let record = try await store.channelCreated(channel, for: intent, of: app, at: start)
   #expect(record.use == .trip(trip))
+  let ahead = ChannelIntent(requestID: "w", storage: .noStorage, trip: nil, askedAt: start)
+  #expect(
+    try await store.intendWarm(ahead, of: app, poolSize: 1, quota: ChannelQuota()) == .recorded)
+  #expect(
+    try await store.retireWarm(
+      of: app, storage: .noStorage, createdBefore: start, keeping: 1, at: start) == 0)
   let life = try #require(try await store.trip(trip)?.life)
   var open = life
   _ = open.handle(.channelOpened(channel), at: start)

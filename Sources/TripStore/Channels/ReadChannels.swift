@@ -9,7 +9,7 @@ package struct ChannelUsage: Hashable, Sendable {
   package var awaitingDeletion = 0
   /// Asked for at APNs, with no answer yet or never one.
   package var intended = 0
-  /// Made by another service that shares the app.
+  /// At APNs and in nobody's books when its list was last read: another service's, or lost ones.
   package var foreign = 0
 
   /// What counts against Apple's limit, as far as we know.
@@ -62,7 +62,7 @@ extension TripStore {
       foreign: try counts[2].get())
   }
 
-  /// Channels that APNs lists and that another service made.
+  /// Channels that APNs lists and that are in nobody's books.
   package func foreignChannels(of app: AppID) async throws(StoreError) -> Set<ChannelID> {
     let reply = try await call(RedisCommand("SMEMBERS", AppKeys(app).foreign))
     return try reading { () throws(RedisError) in

@@ -12,7 +12,7 @@ struct AppKeys: Sendable {
   let warm: [String]
   /// Sorted set by unix milliseconds: channels to be deleted that no trip looks after.
   let deletions: String
-  /// Set: channels that APNs lists and that another service made.
+  /// Set: channels that APNs lists and that are in nobody's books.
   let foreign: String
   /// Hash: the request rate that the app's nodes share.
   let rate: String
