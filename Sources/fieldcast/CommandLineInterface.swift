@@ -5,6 +5,8 @@ package struct CommandLineInterface: Sendable {
     TripsExplainCommand.self, PushCommand.self, TokenCommand.self, TraceGenerateCommand.self,
     TraceImportCommand.self,
     TraceDescribeCommand.self,
+    ChannelsListCommand.self, ChannelsReconcileCommand.self,
+    TypesShowCommand.self, TypesCheckCommand.self,
     PolicyCommand.self, BenchCoalescingCommand.self, BenchEngineCommand.self, VersionCommand.self,
   ]
 

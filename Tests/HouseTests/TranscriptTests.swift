@@ -93,6 +93,35 @@ import Transport
         + "0 without a time of day.\n")
   }
 
+  @Test func `shows activity types as a file that it takes, and checks files`() async throws {
+    let all = try await fieldcast("types", "show")
+    #expect(all.status == 0)
+    let checked = try await fieldcast("types", "check", "-", input: all.output)
+    #expect(checked.status == 0)
+    #expect(checked.output.hasPrefix("Good: field-trip, conversation-turn, job-progress."))
+    let example = House.root.appendingPathComponent("deploy/activity-types.json").path
+    let own = try await fieldcast("types", "show", "match", "--activity-types", example)
+    #expect(own.output.contains(#""stand": {"type": "string", "maxBytes": 80, "optional": true,"#))
+    let near = try await fieldcast("types", "show", "matsch", "--activity-types", example)
+    #expect(near.status == 65)
+    #expect(near.errors.contains("Did you mean match?"))
+
+    let wrong = all.output.replacing("notesCaptured\": \"count", with: "notesCaptured\": \"cuont")
+    let bad = try await fieldcast("types", "check", "-", "--json", input: wrong)
+    #expect(bad.status == 1)
+    #expect(bad.output.contains(#""pointer":"/types/field-trip/mapper/notesCaptured""#))
+    let changed = all.output.replacing("\"answered\"]", with: "\"answered\", \"failed\"]")
+    let old = folder.path + "/old.json"
+    try all.output.write(toFile: old, atomically: false, encoding: .utf8)
+    let since = try await fieldcast("types", "check", "-", "--since", old, input: changed)
+    #expect(since.status == 1)
+    #expect(
+      since.output
+        == "/types/conversation-turn/contentState/phase: Cards that run do not know \"failed\".\n")
+    let absent = try await fieldcast("serve", "--activity-types", "no-such.json")
+    #expect(absent.status == 78 || absent.status == 66, "\(absent.errors)")
+  }
+
   @Test func `tells bad input from input that is not there`() async throws {
     let bad = try await fieldcast(
       "trace", "describe", "-", input: "offset_s,observer,place\nx,o1,P\n")

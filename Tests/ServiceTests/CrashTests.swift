@@ -105,7 +105,8 @@ final class KilledService {
         "--apns-push", "\(access.host):\(access.pushPort)",
         "--apns-management", "\(access.host):\(access.managementPort)",
         "--apns-trust", try #require(access.trustFile), "--node", "crash-test",
-        "--channel-grace", "60", "--clock", world.clockSetting, "--log-level", "warning",
+        "--channel-grace", "60", "--warm-channels", "0", "--clock", world.clockSetting,
+        "--log-level", "warning",
       ] + options,
       outputPath: world.folder.appendingPathComponent("service.log").path, on: world.loop)
     caller = TestCaller(port: port, redis: world.redis, loop: world.loop)

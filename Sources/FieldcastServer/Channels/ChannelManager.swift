@@ -23,21 +23,38 @@ actor ChannelManager {
   }
 
   private nonisolated let loop: EventLoop
-  private let store: TripStore
-  private let gateways: [AppID: AppGateway]
-  private let clock: ServiceClock
-  private let log: ServiceLog
+  let store: TripStore
+  let gateways: [AppID: AppGateway]
+  let settings: ChannelSettings
+  /// Those that a configured activity type has.
+  let warmPolicies: Set<StoragePolicy>
+  let clock: ServiceClock
+  let log: ServiceLog
   private let nursery: Nursery
   /// Who waits for the channels that are being opened, by trip.
   private var waiters: [TripID: [Waiter]] = [:]
-  private var isDraining = false
+  private(set) var isDraining = false
+
+  /// An app's channels of one storage policy that are made ahead.
+  struct Pool: Hashable {
+    let app: AppID
+    let policy: StoragePolicy
+  }
+  /// Pools that are being filled.
+  var filling: Set<Pool> = []
+  /// Why APNs made no warm channel the last time.
+  var refusals: [AppID: String] = [:]
+  /// How near each app was to its quota when it was last looked at.
+  var levels: [AppID: ChannelQuota.Level] = [:]
 
   init(
-    store: TripStore, gateways: [AppID: AppGateway], clock: ServiceClock, log: ServiceLog,
-    loop: EventLoop
+    store: TripStore, gateways: [AppID: AppGateway], settings: ChannelSettings,
+    warmPolicies: Set<StoragePolicy>, clock: ServiceClock, log: ServiceLog, loop: EventLoop
   ) {
     self.store = store
     self.gateways = gateways
+    self.settings = settings
+    self.warmPolicies = warmPolicies
     self.clock = clock
     self.log = log
     self.loop = loop
@@ -98,12 +115,13 @@ actor ChannelManager {
       if let channel = try await store.takeChannel(
         for: trip, of: app, storage: definition.storagePolicy)
       {
+        refill(definition.storagePolicy, of: app)
         return .opened(channel)
       }
       let intent = ChannelIntent(
         requestID: UUIDText.random(), storage: definition.storagePolicy, trip: trip,
         askedAt: clock.wall)
-      switch try await store.intend(intent, of: app) {
+      switch try await store.intend(intent, of: app, quota: settings.quota) {
       case .hasChannel(let channel): return .opened(channel)
       case .quotaUsedUp(let used):
         return .unavailable(reason: "The app has used up its quota of \(used) channels.")
@@ -112,6 +130,12 @@ actor ChannelManager {
     } catch {
       return .failed(reason: "\(error)")
     }
+  }
+
+  /// Begins to replace what was taken from a pool; nobody waits for it.
+  private func refill(_ policy: StoragePolicy, of app: AppID) {
+    guard settings.warm > 0, !isDraining else { return }
+    nursery.start { [self] in await fill(policy, of: app) }
   }
 
   private func create(

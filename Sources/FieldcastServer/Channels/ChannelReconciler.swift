@@ -38,22 +38,25 @@ struct ChannelReconciler: Sendable {
     let known = try await store.channels(of: app).map(\.channel)
     let result = Reconciliation(
       listing: ChannelListing(askedAt: askedAt, channels: Set(listed)), known: known,
-      intents: intents, previous: previous, foreign: try await store.foreignChannels(of: app),
-      trips: await existingTrips(of: known))
+      intents: intents, previous: previous, trips: await existingTrips(of: known))
     try await settle(result, of: app)
     report(result, of: app)
     return result
   }
 
-  /// Deletes channels that a person named, as far as they are in nobody's books.
+  /// Deletes orphans that a person named. A channel that is not certainly in nobody's books stays:
+  /// it may be one that a trip is about to get.
   ///
   /// - Returns: those that are gone now.
-  func deleteOrphans(_ channels: Set<ChannelID>, of app: AppID) async throws -> [ChannelID] {
+  func delete(
+    _ wanted: Set<ChannelID>, of result: Reconciliation, of app: AppID
+  ) async throws -> [ChannelID] {
     guard let gateway = gateways[app] else { throw Failure(reason: "\(app) is not configured.") }
-    let known = Set(try await store.channels(of: app).map(\.id))
     var deleted: [ChannelID] = []
-    for channel in channels.subtracting(known).sorted() {
-      if case .deleted = await gateway.deleteChannel(channel) { deleted.append(channel) }
+    for channel in result.orphans where wanted.contains(channel) {
+      guard case .deleted = await gateway.deleteChannel(channel) else { continue }
+      try await store.channelDeleted(channel, of: app)
+      deleted.append(channel)
     }
     return deleted
   }
@@ -81,6 +84,12 @@ struct ChannelReconciler: Sendable {
       try await store.retireChannel(channel.id, of: app, deleteAt: clock.wall)
     }
     for channel in result.alreadyDeleted { try await store.channelDeleted(channel.id, of: app) }
+    // A trip's is replaced when its next broadcast is refused; a warm one only has to go.
+    for channel in result.lost where channel.use == .warm {
+      try await store.channelDeleted(channel.id, of: app)
+    }
+    // They count against the quota too, whoever made them.
+    try await store.setForeignChannels(Set(result.orphans), of: app)
   }
 
   private func report(_ result: Reconciliation, of app: AppID) {

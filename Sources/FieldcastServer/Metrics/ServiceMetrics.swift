@@ -1,7 +1,9 @@
 internal import APNs
+internal import FieldTrips
 internal import HTTP
 internal import Redis
 internal import Transport
+internal import TripStore
 
 /// `GET /metrics`: what a node did and is doing, for Prometheus.
 ///
@@ -10,6 +12,8 @@ internal import Transport
 struct ServiceMetrics: Sendable {
   let intake: TriggerIntake
   let owner: Owner
+  let channels: ChannelManager
+  let apps: [AppID]
   let clients: [APNsClient]
   let redis: RedisClient
   let server: HTTPServer
@@ -22,6 +26,7 @@ struct ServiceMetrics: Sendable {
     await addPublishing(to: &page, counts)
     await addNotifications(to: &page)
     await addAPNs(to: &page)
+    await addChannels(to: &page)
     await addRedis(to: &page)
     await addREST(to: &page)
     addProcess(to: &page)
@@ -115,6 +120,31 @@ struct ServiceMetrics: Sendable {
           (["app": pool.app, "pool": pool.pool, "reason": $0.key], $0.value)
         }
       })
+  }
+
+  /// Of all nodes together: the books are shared. None while Redis does not answer.
+  private func addChannels(to page: inout MetricsPage) async {
+    let limit = channels.settings.quota.limit
+    var counts: [(app: String, usage: ChannelUsage)] = []
+    for app in apps {
+      guard let usage = try? await channels.store.channelUsage(of: app) else { continue }
+      counts.append(("\(app.bundleID) (\(app.environment.rawValue))", usage))
+    }
+    page.gauges(
+      "fieldcast_channels", "Channels that count against an app's quota, by what they are for.",
+      counts.flatMap { app, usage -> [(MetricsPage.Labels, Int)] in
+        let warm = usage.warm.values.reduce(0, +)
+        return [
+          (["app": app, "use": "trip"], usage.recorded - warm - usage.awaitingDeletion),
+          (["app": app, "use": "warm"], warm),
+          (["app": app, "use": "deletion"], usage.awaitingDeletion),
+          (["app": app, "use": "coming"], usage.intended),
+          (["app": app, "use": "unknown"], usage.foreign),
+        ]
+      })
+    page.gauges(
+      "fieldcast_channels_limit", "How many channels an app may have.",
+      counts.map { (["app": $0.app], limit) })
   }
 
   private func addRedis(to page: inout MetricsPage) async {

@@ -7,14 +7,14 @@ internal import TripStore
 extension TripAPI {
   // MARK: POST /v1/trips/{trip}/notes
 
-  /// Takes in one note or a batch; 202 with each one's place in the log.
+  /// Takes in one note or phase change, or a batch; 202 with each one's place in the log.
   ///
   /// In a batch each note is judged by itself; when some are not taken, the answer is 207 and says
   /// which and why.
   func postNotes(_ request: HTTPRequest, trip text: String) async -> HTTPResponse {
     await answering {
       let trip = try tripID(text)
-      let read = try Trigger.readBatch(request.body, kind: .note, trip: trip)
+      let read = try Trigger.readBatch(request.body, trip: trip).map(Self.takenByNotes)
       let triggers = read.compactMap { try? $0.get() }
       var outcomes = await intake.append(triggers)[...]
       let results = read.map { result in
@@ -37,6 +37,24 @@ extension TripAPI {
       }
       return .json(isPartial ? 207 : 202, writer.finish())
     }
+  }
+
+  /// What replaces the whole state or ends the trip has an address, and a scope, of its own.
+  private static func takenByNotes(
+    _ read: Result<Trigger, Refusal>
+  ) -> Result<Trigger, Refusal> {
+    guard case .success(let trigger) = read else { return read }
+    let place: String
+    switch trigger.kind {
+    case .note, .phase: return read
+    case .state: place = "PUT …/content-state"
+    case .end: place = "POST …/end"
+    }
+    return .failure(
+      Refusal(
+        Problem(
+          .badValue, at: "/kind",
+          "A trigger of the kind \"\(trigger.kind.rawValue)\" is sent to \(place).")))
   }
 
   // MARK: PUT /v1/trips/{trip}/content-state

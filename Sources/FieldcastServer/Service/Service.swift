@@ -103,7 +103,7 @@ package actor Service {
       }
       group.addTask { await self.parts.leases.run() }
       group.addTask { await self.parts.reconcileRegularly() }
-      group.addTask { await self.parts.deleteRegularly() }
+      group.addTask { await self.parts.tendChannels() }
       group.addTask { await self.parts.forgetPeopleRegularly() }
       await waitUntilDrainedOrCutOff()
       // Nobody may wait any longer for an answer.

@@ -20,9 +20,12 @@ package struct ServiceConfiguration: Sendable {
   /// At least one; the first is meant when a request names none.
   package var apps: [AppConfiguration]
   package var activityTypes: [ActivityType]
+  /// Whether to start although a type has changed in a way that running trips may not survive.
+  package var acceptsTypeChanges = false
   package var policy = PublishingPolicy()
   package var appRate = AppRateSettings()
   package var rules = TripRules()
+  package var channels = ChannelSettings()
   package var notifications = NotificationRules()
   /// Where the content of notifications may be fetched from.
   package var contentHosts = ContentHosts.none

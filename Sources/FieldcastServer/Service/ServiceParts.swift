@@ -37,6 +37,8 @@ struct ServiceParts: Sendable {
     let redis = RedisClient(configuration: address, loop: loop)
     do {
       let store = try await openStore(redis, address, configuration)
+      try await TypeChanges(store: store, log: log).check(
+        configuration.activityTypes, isAccepted: configuration.acceptsTypeChanges)
       return try await assemble(
         configuration, redis: redis, address: address, ownRedis: ownRedis, store: store,
         times: times, log: log, loop: loop)
@@ -122,7 +124,9 @@ struct ServiceParts: Sendable {
     let clock = configuration.clock
     let gateways = try makeGateways(configuration, store: store, log: log, loop: loop)
     let channels = ChannelManager(
-      store: store, gateways: gateways, clock: clock, log: log, loop: loop)
+      store: store, gateways: gateways, settings: configuration.channels,
+      warmPolicies: Set(configuration.activityTypes.map(\.storage)), clock: clock, log: log,
+      loop: loop)
     let bell = LogBell(
       subscriber: RedisSubscriber(configuration: address, loop: loop), store: store)
     let lanes = gateways.mapValues { gateway in
@@ -202,39 +206,15 @@ struct ServiceParts: Sendable {
   ///   - access: who may call; nil lets everybody.
   func router(of server: HTTPServer, for access: AccessList?) -> Router {
     Routes(
-      api: api, channels: ChannelAPI(api: api, reconciler: reconciler),
+      api: api, channels: ChannelAPI(api: api, reconciler: reconciler, settings: channels.settings),
       notifications: NotificationAPI(
         api: api, fetcher: owner.fetcher, rules: owner.settings.notifications),
       readiness: Readiness(store: store, clients: clients),
       metrics: ServiceMetrics(
-        intake: intake, owner: owner, clients: clients, redis: redis, server: server, times: times),
+        intake: intake, owner: owner, channels: channels, apps: api.settings.apps, clients: clients,
+        redis: redis, server: server, times: times),
       access: access
     ).router
-  }
-
-  /// Compares the channels of all apps with Apple's lists now and every ten minutes of service
-  /// time, on the node that owns the first partition.
-  func reconcileRegularly() async {
-    var seen: [AppID: Set<FieldTrips.ChannelID>] = [:]
-    while !Task.isCancelled {
-      let ownsFirst = await owner.ownerships.contains { $0.partition.number == 0 }
-      for app in api.settings.apps where ownsFirst {
-        do {
-          seen[app] = try await reconciler.reconcile(app, previous: seen[app]).seen
-        } catch {
-          log.warning("the channels cannot be reconciled now", ["reason": "\(error)"])
-        }
-      }
-      guard (try? await loop.sleep(for: clock.real(.seconds(600)))) != nil else { return }
-    }
-  }
-
-  /// Asks APNs to delete the channels that no trip looks after, once a minute of service time.
-  func deleteRegularly() async {
-    while !Task.isCancelled {
-      for app in api.settings.apps { await channels.deleteRetired(of: app) }
-      guard (try? await loop.sleep(for: clock.real(.seconds(60)))) != nil else { return }
-    }
   }
 
   /// Forgets people and tokens that were not named for three months, once a day of service time, on the node

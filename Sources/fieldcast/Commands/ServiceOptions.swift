@@ -70,6 +70,18 @@ enum ServiceOptions {
   static let node = Option<String?>.text(
     "node", "NAME", environment: "FIELDCAST_NODE",
     help: "Unique among running nodes, the same after a restart. Without it, the machine's name.")
+  static let activityTypes = Option<String?>.text(
+    "activity-types", "FILE", environment: "FIELDCAST_ACTIVITY_TYPES",
+    help: """
+      The kinds of cards, as JSON; `fieldcast types show` writes such a file. Without it, the \
+      built-in ones.
+      """)
+  static let acceptTypeChanges = Option<Bool>.flag(
+    "accept-type-changes", environment: "FIELDCAST_ACCEPT_TYPE_CHANGES",
+    help: """
+      Starts although an activity type has changed in a way that trips may not survive that run \
+      with it.
+      """)
   static let policy = Option<String?>.text(
     "policy", "LIST", environment: "FIELDCAST_POLICY",
     help: """
@@ -97,6 +109,26 @@ enum ServiceOptions {
     "channel-grace", in: 0...86_400, unit: "s", default: 900,
     environment: "FIELDCAST_CHANNEL_GRACE",
     help: "How long a channel outlives the last card on it before it is deleted.")
+  static let warmChannels = Option<Int>.integer(
+    "warm-channels", in: 0...1_000, unit: "", default: 4,
+    environment: "FIELDCAST_WARM_CHANNELS",
+    help: """
+      How many channels are made ahead for each storage policy in use, so that a new trip need not \
+      wait for APNs. 0 makes none.
+      """)
+  static let channelQuota = Option<Int>.integer(
+    "channel-quota", in: 1...10_000, unit: "channels", default: 10_000,
+    environment: "FIELDCAST_CHANNEL_QUOTA",
+    help: """
+      How many channels the app may have here; APNs' own limit is 10,000. Beyond it new trips are \
+      reached by token; from four fifths on there is a warning and none is made ahead.
+      """)
+  static let reconcile = Option<Double>.number(
+    "reconcile", in: 0...1_440, unit: "min", default: 10, environment: "FIELDCAST_RECONCILE",
+    help: """
+      How often APNs' list of channels is compared with the service's; 0 leaves it to \
+      `fieldcast channels reconcile`.
+      """)
   static let lease = Option<Double>.number(
     "lease", in: 1...60, unit: "s", default: 5, environment: "FIELDCAST_LEASE",
     help: "How long a killed node's trips wait for another node.")
@@ -113,9 +145,9 @@ enum ServiceOptions {
   static let all: [OptionSpec] = [
     listen.spec, redis.spec, redisTrust.spec, data.spec, bundleID.spec, environment.spec,
     teamID.spec, keyID.spec, keyFile.spec, push.spec, management.spec, trust.spec, proxy.spec,
-    tokens.spec, contentHosts.spec, node.spec,
-    policy.spec, budget.spec, burst.spec, appRate.spec, channelGrace.spec, lease.spec, grace.spec,
-    clock.spec,
+    tokens.spec, contentHosts.spec, node.spec, activityTypes.spec, acceptTypeChanges.spec,
+    policy.spec, budget.spec, burst.spec, appRate.spec, channelGrace.spec, warmChannels.spec,
+    channelQuota.spec, reconcile.spec, lease.spec, grace.spec, clock.spec,
   ]
 
   // MARK: Reading
@@ -127,7 +159,8 @@ enum ServiceOptions {
       arguments[redis].map { .url($0, trustFile: arguments[redisTrust]) }
       ?? .own(folder: arguments[data])
     var configuration = ServiceConfiguration(
-      store: store, apps: [try app(from: arguments)], activityTypes: ActivityType.builtIn,
+      store: store, apps: [try app(from: arguments)],
+      activityTypes: try ActivityTypes.read(from: arguments),
       node: arguments[node] ?? ProcessInfo.processInfo.hostName)
     configuration.listen = try endpoint(arguments[listen], of: listen.spec)
     configuration.access = try arguments[tokens].map { path throws(CommandFailure) in
@@ -136,10 +169,16 @@ enum ServiceOptions {
     if let path = arguments[contentHosts] {
       configuration.contentHosts = try contentHosts(from: path)
     }
+    configuration.acceptsTypeChanges = arguments[acceptTypeChanges]
     let publishing = try publishing(from: arguments)
     configuration.policy = publishing.policy
     configuration.appRate = publishing.appRate
     configuration.rules.channelGrace = .nanoseconds(Int64(arguments[channelGrace] * 1e9))
+    configuration.channels.warm = arguments[warmChannels]
+    configuration.channels.quota = ChannelQuota(limit: arguments[channelQuota])
+    let minutes = arguments[reconcile]
+    configuration.channels.reconcileEvery =
+      minutes > 0 ? .nanoseconds(Int64(minutes * 60e9)) : nil
     configuration.leaseLife = .nanoseconds(Int64(arguments[lease] * 1e9))
     configuration.grace = .nanoseconds(Int64(arguments[grace] * 1e9))
     configuration.clock = try clock(from: arguments)

@@ -22,16 +22,38 @@ struct ServiceCaller: Sendable {
     client = HTTP1Client(endpoint: endpoint, loop: loop)
   }
 
+  /// Asks one thing and is gone.
+  static func ask(
+    _ arguments: ParsedArguments, token: String?, scope: String, _ method: String, _ path: String,
+    body: [UInt8] = [], patience: Duration = .seconds(10)
+  ) async throws -> Answer {
+    let option = TripsExplainCommand.service
+    let endpoint = try ServiceOptions.endpoint(arguments[option], of: option.spec)
+    let loop = try EventLoop(name: "asking")
+    defer { loop.stop() }
+    let caller = ServiceCaller(endpoint, token: token, scope: scope, loop: loop)
+    do {
+      let answer = try await caller.call(method, path, body: body, patience: patience)
+      await caller.close()
+      return answer
+    } catch {
+      await caller.close()
+      throw error
+    }
+  }
+
   func close() async { await client.close() }
 
+  /// - Parameter patience: for what asks APNs first, more than the usual.
   /// - Throws: ``CommandFailure`` for every answer that is none of success.
   func call(
-    _ method: String, _ path: String, body: [UInt8] = [], fields: HTTPFields = [:]
+    _ method: String, _ path: String, body: [UInt8] = [], fields: HTTPFields = [:],
+    patience: Duration = .seconds(10)
   ) async throws(CommandFailure) -> Answer {
     var request = HTTPRequest(method: method, path: path, fields: fields, body: body)
     if let token { request.fields["authorization"] = "Bearer \(token)" }
     let response: HTTPResponse
-    switch await client.send(request, deadline: .seconds(10)) {
+    switch await client.send(request, deadline: patience) {
     case .answered(let answer): response = answer
     case .notSent(let failure), .unknown(let failure):
       throw CommandFailure(

@@ -1,0 +1,130 @@
+import APNsSimulator
+import Clocks
+import FieldTrips
+import FieldcastServer
+import JSON
+import Redis
+import Synchronization
+import Testing
+import Transport
+
+/// Activity types of one's own, and their changes, as running trips bear them.
+@Suite struct `A service's activity types` {
+  /// The built-in field trip after a change.
+  private static func walk(
+    _ change: (inout ActivityTypeDefinition) -> Void
+  ) throws -> [ActivityType] {
+    var definition = ActivityType.fieldTrip.definition
+    change(&definition)
+    return [try ActivityType(definition)]
+  }
+
+  @Test func `keep a place off every wire`() async throws {
+    let types = try Self.walk { $0.contentState[1].isWithheld = true }
+    func keep(_ configuration: inout SimulatorConfiguration) {
+      configuration.keepsAcceptedPushes = true
+    }
+    try await World.with(configure: keep) { world in
+      try await world.withService {
+        $0.activityTypes = types
+      } _: { caller in
+        let trip = try await caller.createTrip()
+        let path = "/v1/trips/\(trip.id)"
+        _ = try await caller.call(
+          "POST", path + "/notes", #"{"id":"a","place":"Nest site 4","significant":true}"#)
+        try await world.waitForBroadcast(on: trip.channelID, notes: 1)
+        _ = try await caller.call(
+          "PUT", path + "/content-state",
+          #"{"id":"b","contentState":{"notesCaptured":9,"lastPlaceName":"Nest site 4"}}"#)
+        try await world.waitForBroadcast(on: trip.channelID, notes: 9)
+        let joined = try await caller.call("POST", path + "/members", #"{"member":"anna"}"#)
+        let read = try await caller.call("GET", path)
+        #expect(read.body["contentState"]?["notesCaptured"]?.int64 == 9)
+        let pushes = await world.simulator.run { apns, _ in apns.acceptedPushes }
+        #expect(pushes.count >= 2)
+        for text in pushes.map({ String(decoding: $0.body, as: UTF8.self) })
+          + [joined.text, read.text]
+        {
+          #expect(!text.contains("Nest"), "\(text)")
+        }
+      }
+    }
+  }
+
+  @Test func `do not change so that running trips break`() async throws {
+    try await World.with { world in
+      var known: TestCaller.Trip?
+      try await world.withService { caller in
+        let trip = try await caller.createTrip()
+        _ = try await caller.call(
+          "POST", "/v1/trips/\(trip.id)/notes", #"{"id":"a","place":"Pond"}"#)
+        try await world.waitForBroadcast(on: trip.channelID, notes: 1)
+        known = trip
+      }
+      let trip = try #require(known)
+      let types = try Self.walk {
+        $0.contentState.append(FieldSchema("species", .integer, isRequired: true, initial: 0))
+        $0.contentState.remove(at: 1)
+        $0.mapper = [MapperRule("notesCaptured", .count)]
+      }
+      let failure = await #expect(throws: StartFailure.self) {
+        try await world.withService {
+          $0.activityTypes = types
+        } _: { _ in
+        }
+      }
+      let text = failure?.description ?? ""
+      #expect(
+        text.contains(
+          "field-trip/contentState/species: Members who join trips that run require \"species\""),
+        "\(text)")
+      #expect(text.contains("--accept-type-changes"))
+      func accept(_ configuration: inout ServiceConfiguration) {
+        configuration.activityTypes = types
+        configuration.acceptsTypeChanges = true
+      }
+      try await world.withService(accept) { caller in
+        _ = try await caller.call(
+          "POST", "/v1/trips/\(trip.id)/notes", #"{"id":"b","significant":true}"#)
+        try await world.waitForBroadcast(on: trip.channelID, notes: 2)
+        let state = await world.ledger(of: trip.channelID)?.newestState?.payload.contentState
+        #expect(state?.text == #"{"notesCaptured":2,"species":0}"#)
+      }
+      // Accepted once, it is what trips have.
+      try await world.withService {
+        $0.activityTypes = types
+      } _: { _ in
+      }
+    }
+  }
+
+  @Test func `that only other nodes know hold the log rather than lose notes`() async throws {
+    try await World.with { world in
+      var created: [TestCaller.Trip] = []
+      try await world.withService { caller in created.append(try await caller.createTrip()) }
+      let trip = created[0]
+      let lines = Mutex<[String]>([])
+      let log = ServiceLog(minimum: .error) { _, message, facts in
+        lines.withLock { $0.append("\(message): \(facts)") }
+      }
+      try await world.withService(
+        { $0.activityTypes.removeAll { $0.name == "field-trip" } }, log: log
+      ) { caller, service in
+        for id in ["a", "b"] {
+          try await caller.add(toStream: #"{"id":"\#(id)","trip":"\#(trip.id)"}"#)
+        }
+        try await world.waitUntil("the log stands still") {
+          lines.withLock { lines in
+            lines.contains { $0.contains("stands still") && $0.contains("field-trip") }
+          }
+        }
+        #expect(await service.counts().triggersApplied == 0)
+        #expect(try await caller.deadLetterReasons().isEmpty)
+      }
+      try await world.withService { caller in
+        try await world.waitForBroadcast(on: trip.channelID, notes: 2)
+        #expect(try await caller.deadLetterReasons().isEmpty)
+      }
+    }
+  }
+}
