@@ -134,4 +134,47 @@ import TripStore
       }
     }
   }
+
+  @Test func `take the cards of those along whom a push can start, when APNs loses one`()
+    async throws
+  {
+    try await World.with { world in
+      try await world.withService { caller in
+        let starts = (world.clock.wall + .seconds(180)).wholeSeconds
+        let trip = try await caller.createTrip(
+          #"{"name":"Walk","notebook":"Birds","startsAt":\#(starts)}"#)
+        let anna = try await TestPhone.make(SystemVersion(18, 1), of: "anna", in: world)
+        let bela = try await TestPhone.make(SystemVersion(18, 1), of: "bela", in: world)
+        try await anna.join(trip.id, caller, withStartToken: true)
+        try await bela.join(trip.id, caller)
+        _ = try await anna.waitForCard()
+        _ = try await bela.startCard(of: trip, on: trip.channelID, caller)
+        try await caller.note("a", on: trip.id)
+        for phone in [anna, bela] { try await phone.waitUntilItShows(1) }
+
+        let bundleID = world.bundleID
+        await world.simulator.run { apns, _ in
+          apns.setBroadcastCapability(bundleID, false)
+          apns.setBroadcastCapability(bundleID, true)
+        }
+        try await caller.note("b", on: trip.id)
+        _ = try await anna.waitForCard(2)
+        try await anna.waitUntilItShows(2)
+        let read = try await caller.call("GET", "/v1/trips/\(trip.id)")
+        let channel = try #require(read.body["channel"]?["id"]?.string)
+        #expect(channel != trip.channelID)
+        #expect(try await anna.cards().last?.channelID == channel)
+        // Nobody can start bela's: the answer to a join has the new channel.
+        #expect(try await bela.cards().count == 1)
+        let again = try await caller.call(
+          "POST", "/v1/trips/\(trip.id)/members", #"{"member":"bela","osVersion":"18.1"}"#)
+        #expect(again.body["channelID"]?.string == channel)
+        #expect(again.body["contentState"]?["notesCaptured"]?.int64 == 2)
+        // One card each, and no more.
+        try await caller.note("c", on: trip.id)
+        try await anna.waitUntilItShows(3)
+        #expect(try await anna.cards().count == 2)
+      }
+    }
+  }
 }

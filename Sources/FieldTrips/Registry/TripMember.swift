@@ -14,6 +14,9 @@ package struct TripMember: Hashable, Sendable {
   /// The person has a push-to-start token: kept here as well, so that the trip can count by reach.
   package var hasStartToken = false
 
+  /// Whether the member's card gets what it shows by the channel, and a push could start another.
+  package var listensToChannel: Bool { hasStartToken && tokens.cards.isEmpty }
+
   package init() {}
 
   /// Takes what a join brings; what it does not mention stays.

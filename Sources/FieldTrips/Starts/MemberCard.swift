@@ -128,6 +128,13 @@ package struct MemberCard: Hashable, Sendable {
     if state != .dismissed { state = .none }
   }
 
+  /// The channel that the card listens to is gone: another card may be started on the next one, and
+  /// at once, since it is not the phone that made trouble.
+  package mutating func channelLost() {
+    guard state != .dismissed else { return }
+    self = MemberCard()
+  }
+
   package mutating func dismissed() { state = .dismissed }
 
   /// Starts without a word from their cards, the last one included.

@@ -228,18 +228,6 @@ extension Owner {
     return record.stored()
   }
 
-  private func lost(
-    _ channel: FieldTrips.ChannelID, of trip: OwnedTrip, storing change: AnswerRecord
-  ) async {
-    log.warning("APNs no longer knows a trip's channel", ["trip": "\(trip.id)"])
-    await channels.lost(channel, of: trip.definition.app)
-    await advance(trip, by: .channelLost(channel), storing: change)
-    // The broadcast may have gone to a channel that was replaced before its answer came.
-    if let present = trip.life.channel.openID, present != channel {
-      trip.publisher.channelReplaced()
-    }
-  }
-
   private func count(_ outcome: BroadcastOutcome, _ rank: SendRank) {
     switch outcome {
     case .accepted:
