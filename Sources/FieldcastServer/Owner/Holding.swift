@@ -29,6 +29,8 @@ final class Holding: @unchecked Sendable {
   private(set) var trips: [TripID: OwnedTrip] = [:]
   /// Trips that exist but cannot be in memory, and why.
   var unserved: [TripID: Problem] = [:]
+  /// The entry in front of which the log was last said to stand still.
+  var reportedBlocker: LogID?
   private(set) var isOurs = true
 
   init(_ ownership: Ownership, cursor: LogID) {

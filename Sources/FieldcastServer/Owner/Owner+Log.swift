@@ -60,15 +60,18 @@ extension Owner {
       readLogs()
       looks += 1
       if looks % 60 == 0 {
-        for holding in holdings.values { reportIfBlocked(holding) }
+        for holding in holdings.values { reportIfBlocked(holding, again: true) }
       }
     }
   }
 
   /// Nothing of a blocked partition is lost, but nothing of it is published either: somebody has
   /// to do something, so this is said when it begins and once a minute.
-  private func reportIfBlocked(_ holding: Holding) {
-    guard let blocker = holding.blocker else { return }
+  private func reportIfBlocked(_ holding: Holding, again: Bool = false) {
+    guard let blocker = holding.blocker, again || holding.reportedBlocker != blocker.entry else {
+      return
+    }
+    holding.reportedBlocker = blocker.entry
     log.error(
       "a partition's log stands still: the next trigger's trip cannot be served by this node",
       [
@@ -139,7 +142,8 @@ extension Owner {
   }
 
   private func enqueue(_ holding: Holding) {
-    if holding.isQueued || holding.isWorking || holding.blocker != nil { return }
+    if holding.isQueued || holding.isWorking { return }
+    guard holding.blocker == nil else { return reportIfBlocked(holding) }
     holding.isQueued = true
     queue.append(holding)
   }
