@@ -318,11 +318,10 @@ private func body(_ notification: SimulatedNotification) throws -> JSONValue {
         for member in ["ada", "bela"] {
           phones.append(try await AlertPhone.add(member, caller, world))
         }
-        let (bundleID, number) = (world.bundleID, phones[0].phone)
+        let number = phones[0].phone
         let start = try await world.simulator.run { apns, _ throws(PhoneError) in
           try apns.phone(number).pushToStartToken ?? ""
         }
-        _ = bundleID
         _ = try await caller.call(
           "POST", "/v1/trips/\(id)/members",
           #"{"member":"ada","osVersion":"18.0","pushToStartToken":"\#(start)"}"#)
@@ -439,11 +438,13 @@ private func body(_ notification: SimulatedNotification) throws -> JSONValue {
       try await program.start()
       let outcome = try await program.caller.outcome(of: id, world)
       var arrived = 0
+      var doubled = 0
       for phone in phones {
         let pushes = try await phone.arrived(world)
-        #expect(pushes <= 1)
         arrived += pushes
+        if pushes > 1 { doubled += 1 }
       }
+      #expect(doubled == 0)
       let accepted = Int(outcome["devices"]?["accepted"]?.int64 ?? 0)
       let unconfirmed = Int(outcome["devices"]?["unconfirmed"]?.int64 ?? 0)
       print(
