@@ -39,11 +39,21 @@ package struct JSONObject: Sendable, Equatable, ExpressibleByDictionaryLiteral {
   /// Equal members in the same order.
   package static func == (left: JSONObject, right: JSONObject) -> Bool {
     left.members.elementsEqual(right.members) {
-      $0.key.utf8.elementsEqual($1.key.utf8) && $0.value == $1.value
+      $0.key.hasSameBytes(as: $1.key) && $0.value == $1.value
     }
   }
 
   private func index(of key: String) -> Int? {
-    members.firstIndex { $0.key.utf8.elementsEqual(key.utf8) }
+    members.firstIndex { $0.key.hasSameBytes(as: key) }
+  }
+}
+
+extension String {
+  /// Equal by UTF-8 bytes. Their number, which a string knows, tells most different ones apart.
+  func hasSameBytes(as other: String) -> Bool {
+    let (bytes, others) = (utf8.span, other.utf8.span)
+    guard bytes.count == others.count else { return false }
+    for index in bytes.indices where bytes[index] != others[index] { return false }
+    return true
   }
 }

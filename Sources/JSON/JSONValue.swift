@@ -50,7 +50,7 @@ package enum JSONValue: Sendable, Equatable {
     case (.null, .null): true
     case (.bool(let left), .bool(let right)): left == right
     case (.number(let left), .number(let right)): left == right
-    case (.string(let left), .string(let right)): left.utf8.elementsEqual(right.utf8)
+    case (.string(let left), .string(let right)): left.hasSameBytes(as: right)
     case (.array(let left), .array(let right)): left == right
     case (.object(let left), .object(let right)): left == right
     default: false

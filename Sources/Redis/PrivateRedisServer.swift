@@ -201,6 +201,9 @@ package actor PrivateRedisServer {
     ]
     if options.isDurable {
       arguments += ["--appendonly", "yes", "--appendfsync", "everysec"]
+      // At thousands of triggers a second the usual 64 MB are written in a few seconds, and each
+      // rewrite forks and takes a core. So much is read again in a few seconds at a start.
+      arguments += ["--auto-aof-rewrite-min-size", "256mb"]
     } else {
       arguments += ["--appendonly", "no"]
     }

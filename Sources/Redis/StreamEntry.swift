@@ -24,6 +24,29 @@ package struct StreamID: Sendable, Hashable, Comparable, CustomStringConvertible
     }
   }
 
+  /// Reads the bytes of both numbers, as replies have them.
+  package init?(ascii bytes: [UInt8]) {
+    var numbers: (UInt64, UInt64) = (0, 0)
+    var digits = 0
+    var isSecond = false
+    for byte in bytes {
+      let digit = byte &- UInt8(ascii: "0")
+      guard digit < 10 else {
+        guard byte == UInt8(ascii: "-"), !isSecond, digits > 0 else { return nil }
+        numbers = (numbers.1, 0)
+        (isSecond, digits) = (true, 0)
+        continue
+      }
+      let (product, isTooLarge) = numbers.1.multipliedReportingOverflow(by: 10)
+      let (sum, overflows) = product.addingReportingOverflow(UInt64(digit))
+      guard !isTooLarge, !overflows else { return nil }
+      numbers.1 = sum
+      digits += 1
+    }
+    guard isSecond, digits > 0 else { return nil }
+    (milliseconds, sequence) = numbers
+  }
+
   package var description: String { "\(milliseconds)-\(sequence)" }
 
   package static func < (left: StreamID, right: StreamID) -> Bool {
@@ -77,7 +100,7 @@ package struct StreamBatch: Sendable, Equatable {
 
 extension RESPValue {
   package func streamIDValue() throws(RedisError) -> StreamID {
-    guard let id = StreamID(try stringValue()) else { throw unexpected("a stream ID") }
+    guard let id = StreamID(ascii: try bytesValue()) else { throw unexpected("a stream ID") }
     return id
   }
 

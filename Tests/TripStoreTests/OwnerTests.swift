@@ -26,7 +26,6 @@ import Transport
       #expect(record.contentState == state)
       #expect(record.mapperMemory == [0, 255, 10])
       #expect(record.revision == Revision(1_001))
-      #expect(record.lastLogID == last)
       #expect(try await store.cursor(of: partition) == last)
       let length = try await client.call(RedisCommand("XLEN", "fc:{p000}:log")).intValue()
       #expect(length < 150)

@@ -124,20 +124,22 @@ extension TripStore {
   ) -> RedisCommand {
     let keys = keys(partition)
     var names = [keys.log, keys.cursor]
-    var places: [TripID: Int] = [:]
-    for trigger in triggers where places[trigger.trip] == nil {
+    var trips: [TripID] = []
+    var numbers: [TripID: Int] = [:]
+    for trigger in triggers where numbers[trigger.trip] == nil {
       precondition(
         self.partition(of: trigger.trip) == partition, "\(trigger.trip) is not of \(partition)")
-      places[trigger.trip] = names.count + 1
+      trips.append(trigger.trip)
+      numbers[trigger.trip] = trips.count
       names.append(keys.trip(trigger.trip))
       names.append(keys.seen(trigger.trip))
     }
     var command = RedisCommand(
       Self.appendScript, keys: names,
       arguments: now.milliseconds, Self.seenLifeMilliseconds, logLimit, triggers.count)
+    for trip in trips { command.append(trip.utf8) }
     for trigger in triggers {
-      command.append(places[trigger.trip] ?? 0)
-      command.append(trigger.trip.utf8)
+      command.append(numbers[trigger.trip] ?? 0)
       command.append(trigger.kind.rawValue)
       command.append(trigger.id.text)
       command.append(trigger.body)
@@ -157,47 +159,84 @@ extension TripStore {
       -- Takes triggers of one partition into its log, each trigger ID of a trip once.
       -- KEYS 1 log, 2 cursor; then, for each trip, its hash and its set of seen trigger IDs
       -- ARGV 1 time of acceptance (ms), 2 life of a seen set (ms), 3 entries that the log may hold,
-      --      4 number of triggers; then, for each: where in KEYS its trip's hash stands, trip ID,
-      --      kind, trigger ID, body, revision that the trip must have or ''
+      --      4 number of triggers; then the ID of each trip; then, for each trigger: which of the
+      --      trips, kind, trigger ID, body, revision that the trip must have or ''
       -- Answers the ID of the last log entry before these; then, for each trigger: its log ID,
       --      or 0 duplicate, -1 unknown trip, -2 ended, -3 log full, or {revision}: the trip is
       --      at another one
       local previous = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
-      local cursor
       local room = tonumber(ARGV[3]) - redis.call('XLEN', KEYS[1])
+      local trip_count = (#KEYS - 2) / 2
+      local is_trigger = { note = true, state = true, phase = true, ['end'] = true }
 
-      local function is_behind_cursor(id)
-        cursor = cursor or redis.call('GET', KEYS[2]) or '0-0'
-        local ms, seq = string.match(id, '^(%d+)-(%d+)$')
-        local cursor_ms, cursor_seq = string.match(cursor, '^(%d+)-(%d+)$')
-        ms, cursor_ms = tonumber(ms), tonumber(cursor_ms)
-        return ms < cursor_ms or ms == cursor_ms and tonumber(seq) <= tonumber(cursor_seq)
+      local function base_of(i) return 4 + trip_count + (i - 1) * 5 end
+
+      local ids = {}
+      for i = 1, tonumber(ARGV[4]) do
+        local base = base_of(i)
+        local list = ids[ARGV[base + 1]]
+        if list then
+          list[#list + 1] = ARGV[base + 3]
+        else
+          ids[ARGV[base + 1]] = { ARGV[base + 3] }
+        end
       end
 
       local trips = {}
       local function trip_at(place)
         local trip = trips[place]
         if trip then return trip end
-        local found = redis.call('HMGET', KEYS[place], 'life', 'rev', 'last', 'closing')
+        local number = tonumber(place)
+        local at = 1 + number * 2
+        local found = redis.call('HMGET', KEYS[at], 'life', 'rev', 'closing')
         local phase = found[1] and string.match(found[1], '^%a+')
         trip = {
-          exists = phase, revision = found[2],
-          ended = found[4] or phase == 'ending' or phase == 'ended',
-          last = found[3],
+          id = ARGV[4 + number], at = at, exists = phase, revision = found[2],
+          ended = found[3] or phase == 'ending' or phase == 'ended',
         }
+        -- What Lua asks of Redis is most of what this costs: of several triggers of a trip it is
+        -- asked at once which are known, and told at once which are new.
+        if #ids[place] > 1 then
+          trip.known, trip.new = {}, {}
+          local known = redis.call('SMISMEMBER', KEYS[at + 1], unpack(ids[place]))
+          for n, id in ipairs(ids[place]) do
+            if known[n] == 1 then trip.known[id] = true end
+          end
+        end
         trips[place] = trip
         return trip
       end
 
-      local function is_waiting(trip) return trip.last and not is_behind_cursor(trip.last) end
-      local function hour_of(id) return math.floor(tonumber(string.match(id, '^%d+')) / 3600000) end
+      local function is_known(trip, id)
+        if trip.known then return trip.known[id] end
+        return redis.call('SISMEMBER', KEYS[trip.at + 1], id) == 1
+      end
+
+      -- Whether an ID is new. From now on it is known.
+      local function remember(trip, id)
+        if not trip.known then return redis.call('SADD', KEYS[trip.at + 1], id) == 1 end
+        if trip.known[id] then return false end
+        trip.known[id] = true
+        trip.new[#trip.new + 1] = id
+        return true
+      end
+
+      -- Whether a trigger of a trip lies behind the cursor. Where very much does, one counts as so.
+      local function is_waiting(trip)
+        local cursor = redis.call('GET', KEYS[2]) or '0-0'
+        local entries = redis.call('XRANGE', KEYS[1], '(' .. cursor, '+', 'COUNT', 1000)
+        for _, entry in ipairs(entries) do
+          local fields = entry[2]
+          if fields[2] == trip.id and is_trigger[fields[4]] then return true end
+        end
+        return #entries == 1000
+      end
 
       local answers = { previous and previous[1] or '0-0' }
       for i = 1, tonumber(ARGV[4]) do
-        local base = 4 + (i - 1) * 6
-        local place = tonumber(ARGV[base + 1])
-        local kind, id, revision = ARGV[base + 3], ARGV[base + 4], ARGV[base + 6]
-        local trip = trip_at(place)
+        local base = base_of(i)
+        local trip = trip_at(ARGV[base + 1])
+        local kind, id, revision = ARGV[base + 2], ARGV[base + 3], ARGV[base + 5]
         local refusal
         if not trip.exists then refusal = -1
         elseif trip.ended then refusal = -2
@@ -206,28 +245,27 @@ extension TripStore {
         elseif room <= 0 then refusal = -3
         end
         if refusal then
-          local known = trip.exists and redis.call('SISMEMBER', KEYS[place + 1], id) == 1
-          answers[i + 1] = known and 0 or refusal
-        elseif redis.call('SADD', KEYS[place + 1], id) == 0 then
+          answers[i + 1] = trip.exists and is_known(trip, id) and 0 or refusal
+        elseif not remember(trip, id) then
           answers[i + 1] = 0
         else
-          local log_id = redis.call('XADD', KEYS[1], '*', 't', ARGV[base + 2], 'k', kind,
-            'i', id, 'b', ARGV[base + 5], 'a', ARGV[1])
-          answers[i + 1], trip.before, trip.last = log_id, trip.before or trip.last or '0-0', log_id
+          local log_id = redis.call('XADD', KEYS[1], '*', 't', trip.id, 'k', kind,
+            'i', id, 'b', ARGV[base + 4], 'a', ARGV[1])
+          answers[i + 1], trip.has_new = log_id, true
           room = room - 1
           if kind == 'end' then
             trip.ended = true
-            redis.call('HSET', KEYS[place], 'closing', log_id)
+            redis.call('HSET', KEYS[trip.at], 'closing', log_id)
           end
         end
       end
-      for place, trip in pairs(trips) do
-        if trip.before then
-          redis.call('HSET', KEYS[place], 'last', trip.last)
-          -- Once an hour is often enough for what lives a week.
-          if hour_of(trip.before) ~= hour_of(trip.last) then
-            redis.call('PEXPIRE', KEYS[place + 1], ARGV[2])
-          end
+      for _, trip in pairs(trips) do
+        if trip.new and #trip.new > 0 then
+          redis.call('SADD', KEYS[trip.at + 1], unpack(trip.new))
+        end
+        -- Once an hour is often enough for what lives a week.
+        if trip.has_new and redis.call('PTTL', KEYS[trip.at + 1]) < ARGV[2] - 3600000 then
+          redis.call('PEXPIRE', KEYS[trip.at + 1], ARGV[2])
         end
       end
       return answers
@@ -265,7 +303,8 @@ private struct AppendReply {
 
   init(_ reply: RESPValue, count: Int) throws(RedisError) {
     let answers = try reply.arrayValue()
-    guard answers.count == count + 1, let previous = LogID(try answers[0].stringValue()) else {
+    guard answers.count == count + 1, let previous = LogID(ascii: try answers[0].bytesValue())
+    else {
       throw reply.unexpected("a log ID and \(count) outcomes")
     }
     self.previous = previous
@@ -287,7 +326,7 @@ extension AppendOutcome {
       guard parts.count == 1, case .integer(let number) = parts[0], number >= 0 else { break }
       return .revisionMismatch(current: Revision(number))
     default:
-      guard let id = LogID(try value.stringValue()) else { break }
+      guard let id = LogID(ascii: try value.bytesValue()) else { break }
       return .accepted(id)
     }
     throw value.unexpected("what became of a trigger")

@@ -21,6 +21,12 @@ package struct LogID: Hashable, Comparable, Sendable, CustomStringConvertible {
     self.init(milliseconds: milliseconds, sequence: sequence)
   }
 
+  /// Reads the same as bytes.
+  init?(ascii bytes: [UInt8]) {
+    guard let id = StreamID(ascii: bytes) else { return nil }
+    self.init(id)
+  }
+
   package var description: String { "\(milliseconds)-\(sequence)" }
 
   package static func < (left: LogID, right: LogID) -> Bool {

@@ -49,8 +49,6 @@ package struct TripRecord: Sendable, Equatable {
   package var life: TripLife
   /// The end was taken in, though the owner may not have come to it yet.
   package var isClosing: Bool
-  /// The last log entry of this trip.
-  package var lastLogID: LogID?
   package var memberCounts: [Reach: Int]
   /// What an owner that stopped left for the timeline; empty if nothing waited then.
   package var waiting: [UInt8]
@@ -88,7 +86,6 @@ extension TripRecord {
       anchor: anchor.map { UnixTime(nanoseconds: $0) },
       ratePerHour: try fields.optionalText("rate").flatMap { Double($0) }, life: life,
       isClosing: !fields.bytes("closing").isEmpty || !life.acceptsTriggers,
-      lastLogID: try fields.optionalText("last").flatMap { LogID($0) },
       memberCounts: try fields.memberCounts(), waiting: fields.bytes("waiting"))
   }
 }
