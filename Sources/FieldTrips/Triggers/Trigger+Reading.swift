@@ -44,6 +44,16 @@ extension Trigger {
   package static func readBatch(
     _ bytes: [UInt8], kind: Kind? = nil, trip: TripID? = nil
   ) throws(Refusal) -> [Result<Trigger, Refusal>] {
+    try readMessage(bytes, kind: kind, trip: trip).triggers
+  }
+
+  /// Like ``readBatch(_:kind:trip:)``.
+  ///
+  /// - Returns: also whether the bytes are one trigger and no batch, and may be kept in place of
+  ///   what ``written()`` makes of it.
+  package static func readMessage(
+    _ bytes: [UInt8], kind: Kind? = nil, trip: TripID? = nil
+  ) throws(Refusal) -> (triggers: [Result<Trigger, Refusal>], isOneTrigger: Bool) {
     let value: JSONValue
     do throws(JSONError) {
       value = try JSONValue.parse(bytes, limits: JSONLimits(maxBytes: TriggerLimits.batchBytes))
@@ -51,16 +61,18 @@ extension Trigger {
       throw Refusal(error)
     }
     if let elements = value.array {
-      return try readAll(elements, kind: kind, trip: trip, at: "")
+      return (try readAll(elements, kind: kind, trip: trip, at: ""), false)
     }
     if let notes = value["notes"], value.object?.count == 1 {
       guard let elements = notes.array else {
         throw Refusal(
           Problem(.wrongType, at: "/notes", "Expected an array, found \(found(notes))."))
       }
-      return try readAll(elements, kind: kind, trip: trip, at: "/notes")
+      return (try readAll(elements, kind: kind, trip: trip, at: "/notes"), false)
     }
-    return [result(value, kind: kind, trip: trip, at: "")]
+    return (
+      [result(value, kind: kind, trip: trip, at: "")], bytes.count <= TriggerLimits.bytes
+    )
   }
 
   private static func readAll(

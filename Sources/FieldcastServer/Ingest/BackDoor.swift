@@ -9,9 +9,7 @@ internal import TripStore
 struct BackDoor: Sendable {
   /// Messages as they were read: what goes to the logs, and what cannot.
   struct Batch: Sendable {
-    fileprivate(set) var triggers: [Trigger] = []
-    /// The message that each of the triggers stood in.
-    fileprivate(set) var sources: [[UInt8]] = []
+    fileprivate(set) var triggers: [TriggerIntake.Incoming] = []
     fileprivate(set) var dead: [DeadLetter] = []
   }
 
@@ -22,11 +20,47 @@ struct BackDoor: Sendable {
   let loop: EventLoop
   let log: ServiceLog
 
+  // MARK: Serving
+
+  /// Takes in batches until there are no more, several at once: while Redis appends some, the
+  /// answers to others are read and the next one is parsed.
+  ///
+  /// A partition belongs to one lane, so its triggers enter its log as they came.
+  ///
+  /// - Parameters:
+  ///   - next: waits for a batch and makes it ready, with what `finish` has to know of it; nil when
+  ///     there will be none.
+  ///   - finish: every message of a batch is in a log or among the dead letters.
+  /// - Returns: when there will be none, or one was cut off by cancellation.
+  func serve<Receipt: Sendable>(
+    next: () async -> (Batch, Receipt)?, finish: @escaping @Sendable (Receipt) async -> Void
+  ) async {
+    await Lanes.run(
+      Self.laneCount, mostBatches: 2, next: next,
+      split: { parts(of: $0.0) },
+      work: { part throws(CancellationError) in try await append(part) },
+      finish: { batch, refused throws(CancellationError) in
+        try await bury(batch.0.dead + refused.flatMap { $0 })
+        await finish(batch.1)
+      })
+  }
+
+  private static let laneCount = 4
+
+  private func parts(of batch: Batch) -> [(lane: Int, part: [TriggerIntake.Incoming])] {
+    var parts = [[TriggerIntake.Incoming]](repeating: [], count: Self.laneCount)
+    for incoming in batch.triggers {
+      parts[store.partition(of: incoming.trigger.trip).number % Self.laneCount].append(incoming)
+    }
+    return parts.enumerated().filter { !$0.element.isEmpty }.map { ($0.offset, $0.element) }
+  }
+
+  // MARK: One batch
+
   /// Reads messages, each by itself.
   func read(_ bodies: [[UInt8]]) -> Batch {
     var batch = Batch()
     batch.triggers.reserveCapacity(bodies.count)
-    batch.sources.reserveCapacity(bodies.count)
     for body in bodies { read(body, into: &batch) }
     return batch
   }
@@ -35,40 +69,52 @@ struct BackDoor: Sendable {
   ///
   /// - Throws: `CancellationError` when the task was cancelled before that.
   func admit(_ batch: Batch) async throws(CancellationError) {
-    var (triggers, sources, dead) = (batch.triggers, batch.sources, batch.dead)
+    let refused = try await append(batch.triggers)
+    try await bury(batch.dead + refused)
+  }
+
+  /// Returns when every trigger is in a log or cannot be.
+  ///
+  /// - Returns: those that cannot be.
+  private func append(
+    _ incoming: [TriggerIntake.Incoming]
+  ) async throws(CancellationError) -> [DeadLetter] {
+    var incoming = incoming
+    var dead: [DeadLetter] = []
     var retry = Retry(longest: .seconds(2))
-    while !triggers.isEmpty {
-      var again: [Int] = []
-      for (index, outcome) in await intake.append(triggers).enumerated() {
+    while !incoming.isEmpty {
+      var again: [TriggerIntake.Incoming] = []
+      for (trigger, outcome) in zip(incoming, await intake.append(incoming)) {
         switch outcome {
-        case .failure: again.append(index)
+        case .failure: again.append(trigger)
         case .success(.accepted), .success(.duplicate): break
         case .success(let verdict):
-          if let problem = verdict.problem(of: triggers[index].trip) {
-            dead.append(letter(sources[index], Refusal(problem)))
+          if let problem = verdict.problem(of: trigger.trigger.trip) {
+            dead.append(letter(trigger.source, Refusal(problem)))
           } else {
-            again.append(index)
+            again.append(trigger)
           }
         }
       }
-      triggers = again.map { triggers[$0] }
-      sources = again.map { sources[$0] }
-      if triggers.isEmpty { break }
+      incoming = again
+      if incoming.isEmpty { break }
       if retry.isFirst {
-        log.warning("triggers wait for Redis", ["door": name, "count": "\(triggers.count)"])
+        log.warning("triggers wait for Redis", ["door": name, "count": "\(incoming.count)"])
       }
       try await retry.pause(on: loop)
     }
-    try await bury(dead)
+    return dead
   }
 
   private func read(_ body: [UInt8], into batch: inout Batch) {
     do throws(Refusal) {
-      for result in try Trigger.readBatch(body) {
+      let message = try Trigger.readMessage(body)
+      for result in message.triggers {
         switch result {
         case .success(let trigger):
-          batch.triggers.append(trigger)
-          batch.sources.append(body)
+          batch.triggers.append(
+            TriggerIntake.Incoming(
+              trigger: trigger, source: body, isWhole: message.isOneTrigger))
         case .failure(let refusal): batch.dead.append(letter(body, refusal))
         }
       }

@@ -14,12 +14,10 @@ struct PubSubDoor: Sendable {
   /// Serves until the subscriber is closed or the task cancelled.
   func run() async {
     await subscriber.subscribe(to: [Self.channel])
-    await Overlap.run(next: nextBatch) { batch throws(CancellationError) in
-      try await door.admit(batch)
-    }
+    await door.serve(next: nextBatch) { _ in }
   }
 
-  private func nextBatch() async -> BackDoor.Batch? {
+  private func nextBatch() async -> (BackDoor.Batch, Void)? {
     guard let events = await subscriber.nextBatch() else { return nil }
     var bodies: [[UInt8]] = []
     for event in events {
@@ -34,6 +32,6 @@ struct PubSubDoor: Sendable {
         door.log.error("Redis does not let us subscribe", ["reason": "\(refusal)"])
       }
     }
-    return door.read(bodies)
+    return (door.read(bodies), ())
   }
 }

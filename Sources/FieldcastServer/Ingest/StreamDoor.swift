@@ -18,9 +18,7 @@ struct StreamDoor: Sendable {
   func run() async {
     await withDiscardingTaskGroup { group in
       group.addTask { await takeOverRegularly() }
-      await Overlap.run(next: nextBatch) { batch throws(CancellationError) in
-        try await take(batch)
-      }
+      await door.serve(next: nextBatch, finish: finish)
       group.cancelAll()
     }
   }
@@ -30,17 +28,14 @@ struct StreamDoor: Sendable {
     repeat {
       // What cannot be claimed now can be in the next round.
       while let entries = try? await reader.claim(idleFor: .seconds(60)), !entries.isEmpty {
-        do { try await take(ready(entries)) } catch { return }
+        let (batch, ids) = ready(entries)
+        do { try await door.admit(batch) } catch { return }
+        await finish(ids)
       }
     } while (try? await door.loop.sleep(for: .seconds(20))) != nil
   }
 
-  private struct Batch: Sendable {
-    let ids: [StreamID]
-    let read: BackDoor.Batch
-  }
-
-  private func nextBatch() async -> Batch? {
+  private func nextBatch() async -> (BackDoor.Batch, [StreamID])? {
     var retry = Retry()
     while !Task.isCancelled {
       do throws(RedisError) {
@@ -56,14 +51,13 @@ struct StreamDoor: Sendable {
     return nil
   }
 
-  private func ready(_ entries: [StreamEntry]) -> Batch {
-    Batch(ids: entries.map(\.id), read: door.read(entries.map { $0.value(of: Self.field) }))
+  private func ready(_ entries: [StreamEntry]) -> (BackDoor.Batch, [StreamID]) {
+    (door.read(entries.map { $0.value(of: Self.field) }), entries.map(\.id))
   }
 
-  private func take(_ batch: Batch) async throws(CancellationError) {
-    try await door.admit(batch.read)
+  private func finish(_ ids: [StreamID]) async {
     do throws(RedisError) {
-      try await reader.finish(batch.ids)
+      try await reader.finish(ids)
     } catch {
       // They are taken in, and only stay pending: handed out again, they are duplicates.
       door.log.warning("notes cannot be acknowledged", ["reason": "\(error)"])

@@ -35,16 +35,41 @@ actor TriggerIntake {
     self.loop = loop
   }
 
+  /// A trigger with the message that it came in.
+  struct Incoming: Sendable {
+    let trigger: Trigger
+    let source: [UInt8]
+    /// The message is this trigger and nothing else, so the log can keep it as it is.
+    let isWhole: Bool
+  }
+
+  /// Appends triggers, each to the log of its trip's partition, in the order given.
+  ///
+  /// - Returns: an outcome for each trigger, at its place.
+  func append(_ incoming: [Incoming]) async -> [Outcome] {
+    await append(
+      incoming.map { incoming in
+        let trigger = incoming.trigger
+        return NewTrigger(
+          trip: trigger.trip, kind: trigger.kind.inLog, id: trigger.id,
+          body: incoming.isWhole ? incoming.source : trigger.written(), trigger: trigger)
+      })
+  }
+
   /// Appends triggers, each to the log of its trip's partition, in the order given.
   ///
   /// - Parameter ifRevision: takes them in only if their trip is at this revision.
   /// - Returns: an outcome for each trigger, at its place.
   func append(_ triggers: [Trigger], ifRevision: Revision? = nil) async -> [Outcome] {
-    let new = triggers.map { trigger in
-      NewTrigger(
-        trip: trigger.trip, kind: trigger.kind.inLog, id: trigger.id, body: trigger.written(),
-        ifRevision: ifRevision, trigger: trigger)
-    }
+    await append(
+      triggers.map { trigger in
+        NewTrigger(
+          trip: trigger.trip, kind: trigger.kind.inLog, id: trigger.id, body: trigger.written(),
+          ifRevision: ifRevision, trigger: trigger)
+      })
+  }
+
+  private func append(_ new: [NewTrigger]) async -> [Outcome] {
     let began = MonotonicClock.now()
     let outcomes = await news.append(new, at: clock.wall)
     times.record(MonotonicClock.now() - began, in: .append)

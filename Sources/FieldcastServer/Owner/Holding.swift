@@ -18,6 +18,8 @@ final class Holding: @unchecked Sendable {
   private(set) var readTo: LogID
   /// There may be more in the log than is here.
   var hasMore = true
+  /// Something came without a gap since it was asked last.
+  private var hasNews = false
   /// It stands in the owner's queue for the next round.
   var isQueued = false
   /// A batch of the log is being worked off; what comes meanwhile waits in the inbox.
@@ -53,7 +55,14 @@ final class Holding: @unchecked Sendable {
     guard previous == readTo, !isFull, let last = entries.last else { return false }
     for entry in entries { inbox.append(.entry(entry)) }
     readTo = last.logID
+    hasNews = true
     return true
+  }
+
+  /// Whether something came without a gap since the last call.
+  func takeNews() -> Bool {
+    defer { hasNews = false }
+    return hasNews
   }
 
   /// Takes what was read from the log behind some earlier ``readTo``.

@@ -52,11 +52,11 @@ extension Owner {
   }
 
   /// Looks into all logs now and then: nobody rings for an entry whose appender died, or got no
-  /// answer.
+  /// answer. A gap before what this node appended itself shows at once, so busy logs can wait.
   func lookRegularly() async {
     var looks = 0
     while (try? await loop.sleep(for: .seconds(1))) != nil {
-      for holding in holdings.values { holding.hasMore = true }
+      for holding in holdings.values where !holding.takeNews() { holding.hasMore = true }
       readLogs()
       looks += 1
       if looks % 60 == 0 {
