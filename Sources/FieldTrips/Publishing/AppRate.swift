@@ -33,7 +33,7 @@ package struct AppRate<Channel: Hashable & Sendable>: Sendable {
   /// The rate has risen for the time up to here.
   private var risenUntil: Moment
   private var lastDown: Moment?
-  /// The newest 429s, a channel at most once; at most `settings.channels`.
+  /// The newest 429s and 5xx, a channel at most once; at most `settings.channels`.
   private var refusals: [(channel: Channel, at: Moment)] = []
 
   /// - Parameter settings: validated.
@@ -54,10 +54,10 @@ package struct AppRate<Channel: Hashable & Sendable>: Sendable {
     return nil
   }
 
-  /// A channel's broadcast, of either priority, got 429 `TooManyRequests`.
+  /// A channel's broadcast, of either priority, got 429 `TooManyRequests` or a 5xx.
   ///
   /// - Returns: whether the rate fell.
-  package mutating func throttled(_ channel: Channel, at now: Moment) -> Bool {
+  package mutating func slowed(_ channel: Channel, at now: Moment) -> Bool {
     rise(until: now)
     risenUntil = max(risenUntil, now)
     refusals.removeAll { $0.channel == channel || now - $0.at > settings.window }

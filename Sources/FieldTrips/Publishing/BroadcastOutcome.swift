@@ -6,31 +6,52 @@ package enum BroadcastOutcome: Sendable, Equatable {
   case throttled(retryAfter: Duration? = nil)
   /// 429 `TooManyProviderTokenUpdates`: not this channel's fault. Certainly not published.
   case providerTokenThrottled(retryAfter: Duration? = nil)
-  /// Certainly not published and nobody's fault: 503, a refused stream, a connection lost before
-  /// the request was written, a GOAWAY below its stream.
+  /// Certainly not published and nobody's fault: a refused stream, a connection lost before the
+  /// request was written, a GOAWAY below its stream.
   case notSent(retryAfter: Duration? = nil)
+  /// 503 and the like: APNs is overloaded or down for the moment. Certainly not published.
+  case unavailable(retryAfter: Duration? = nil)
+  /// Another request of the channel, under way or accepted, carries the same state already.
+  case superfluous
   /// The reservation failed, so that nothing left us: the store is not there. APNs has no part in
   /// it, and is no reason to wait for long.
   case notReserved
-  /// No one knows: 500, no answer in time, connection lost after the request was written.
+  /// 500: no one knows whether it was published.
+  case serverError(retryAfter: Duration? = nil)
+  /// No one knows: no answer in time, connection lost after the request was written.
   case unknown
   /// 400 `ChannelNotRegistered` or `BadChannelId`.
   case channelGone
   /// Any other 4xx: a defect of ours, which trying again does not cure.
   case refused
 
+  /// Whether APNs itself is in trouble or wants less: where several channels hear so, their app
+  /// slows down.
+  package var slowsApp: Bool {
+    switch self {
+    case .throttled, .unavailable, .serverError: true
+    case .accepted, .providerTokenThrottled, .notSent, .superfluous, .notReserved, .unknown,
+      .channelGone, .refused:
+      false
+    }
+  }
+
   /// Whether the phones certainly did not get it, so that its token is not spent.
   var isRefunded: Bool {
     switch self {
-    case .providerTokenThrottled, .notSent, .notReserved, .channelGone, .refused: true
-    case .accepted, .throttled, .unknown: false
+    case .providerTokenThrottled, .notSent, .unavailable, .superfluous, .notReserved, .channelGone,
+      .refused:
+      true
+    case .accepted, .throttled, .serverError, .unknown: false
     }
   }
 
   var retryAfter: Duration? {
     switch self {
-    case .throttled(let span), .providerTokenThrottled(let span), .notSent(let span): span
-    case .accepted, .notReserved, .unknown, .channelGone, .refused: nil
+    case .throttled(let span), .providerTokenThrottled(let span), .notSent(let span),
+      .unavailable(let span), .serverError(let span):
+      span
+    case .accepted, .superfluous, .notReserved, .unknown, .channelGone, .refused: nil
     }
   }
 }

@@ -61,6 +61,7 @@ extension ChannelPublisher {
   ) {
     if outcome.isRefunded { bucket.refund() }
     restore(flight)
+    if outcome == .superfluous { return }
     if case .throttled = outcome {
       bucket.empty(at: now)
       lowerRate(at: now)

@@ -54,4 +54,17 @@ extension ChannelPublisher {
     }
     backlog.recount(waiting)
   }
+
+  /// Whether another request, in flight or accepted, carries what this one read: then a broadcast
+  /// of it would show nobody anything new and waste a token. Ask after
+  /// ``sent(_:revision:timestampSeconds:)``, and answer with ``BroadcastOutcome/superfluous``.
+  ///
+  /// It happens where a significant change begins a second request before the first has read the
+  /// state, which then has both.
+  package func isSuperfluous(_ id: RequestID) -> Bool {
+    guard let flight = flights[id], flight.rank == .significant || flight.rank == .ordinary,
+      let revision = flight.revision
+    else { return false }
+    return revision <= max(publishedRevision, flights.newestRevision(besides: id) ?? .initial)
+  }
 }

@@ -24,6 +24,14 @@ struct Flights: Sendable, Equatable {
     [first?.revision, second?.revision].compactMap { $0 }.max()
   }
 
+  func newestRevision(besides id: ChannelPublisher.RequestID) -> Revision? {
+    [first, second].compactMap { $0?.id == id ? nil : $0?.revision }.max()
+  }
+
+  subscript(id: ChannelPublisher.RequestID) -> Flight? {
+    first?.id == id ? first : second?.id == id ? second : nil
+  }
+
   mutating func add(_ flight: Flight) {
     precondition(hasRoom, "a channel has two requests in flight at most")
     if first == nil { first = flight } else { second = flight }

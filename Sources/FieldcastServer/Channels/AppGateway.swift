@@ -153,9 +153,10 @@ struct AppGateway: Sendable {
     case .throttled: return .throttled(retryAfter: refusal.retryAfter)
     case .keepProviderToken: return .providerTokenThrottled(retryAfter: refusal.retryAfter)
     case .channelGone: return .channelGone
-    case .retryLater where refusal.status == 500: return .unknown
-    case .retryLater, .reconnect, .newProviderToken:
-      return .notSent(retryAfter: refusal.retryAfter)
+    case .retryLater where refusal.status == 500:
+      return .serverError(retryAfter: refusal.retryAfter)
+    case .retryLater: return .unavailable(retryAfter: refusal.retryAfter)
+    case .reconnect, .newProviderToken: return .notSent(retryAfter: refusal.retryAfter)
     case .fixRequest, .fixCredentials, .enableBroadcasts, .dropToken, .channelQuotaReached:
       log.error("APNs refuses a broadcast", ["reason": "\(refusal)"])
       return .refused

@@ -50,6 +50,6 @@ final class AppLane: @unchecked Sendable {
     timer = nil
   }
 
-  /// APNs said 429 to this trip's broadcast.
-  func throttled(_ trip: TripID, at now: Moment) { _ = rate.throttled(trip, at: now) }
+  /// APNs said 429 or 5xx to this trip's broadcast.
+  func slowed(_ trip: TripID, at now: Moment) { _ = rate.slowed(trip, at: now) }
 }

@@ -129,6 +129,13 @@ extension Owner {
       case .reserved(let newest):
         trip.publisher.sent(
           reservation.id, revision: newest.revision, timestampSeconds: newest.timestampSeconds)
+        if sending.alert == nil, trip.publisher.isSuperfluous(reservation.id) {
+          // The store keeps the token as spent until the next reservation: that errs to the safe
+          // side.
+          _ = trip.publisher.answered(
+            reservation.id, .superfluous, at: clock.now, using: &random)
+          return
+        }
         sending.state = newest
         sending.sentAt = clock.wall
         answer = await broadcast(newest, sending, of: trip, lane)
@@ -185,8 +192,8 @@ extension Owner {
       log.error(
         "APNs refuses a trip's broadcasts", ["trip": "\(trip.id)", "reason": answer.text])
     }
+    if answer.outcome.slowsApp { lane.slowed(trip.id, at: now) }
     if case .throttled = answer.outcome {
-      lane.throttled(trip.id, at: now)
       // Whoever owns the trip next must not begin with a full budget again.
       change.ratePerHour = aftermath.ratePerHour
       change.anchor = clock.wall - (now - trip.publisher.bucket.anchor)

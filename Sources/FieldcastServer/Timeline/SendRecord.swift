@@ -36,8 +36,8 @@ struct SendRecord: Sendable, Equatable {
     case .accepted: "accepted"
     case .throttled: "throttled"
     case .providerTokenThrottled: "providerTokenThrottled"
-    case .notSent, .notReserved: "notSent"
-    case .unknown: "unknown"
+    case .notSent, .unavailable, .superfluous, .notReserved: "notSent"
+    case .unknown, .serverError: "unknown"
     case .channelGone: "channelGone"
     case .refused: "refused"
     }

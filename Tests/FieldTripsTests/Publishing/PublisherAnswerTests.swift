@@ -242,6 +242,34 @@ private final class Subject {
     #expect(subject.publisher.backlog.oldest == Moment(seconds: 1))
   }
 
+  @Test(arguments: [BroadcastOutcome.accepted, .unknown])
+  func `sends what two requests read alike but once`(_ outcome: BroadcastOutcome) throws {
+    let subject = Subject()
+    subject.change()
+    let first = subject.publisher.beginSend(at: subject.now, wall: subject.wall)
+    let ordinary = try #require(first)
+    subject.wait(1)
+    subject.change(isSignificant: true)
+    let other = subject.publisher.beginSend(at: subject.now, wall: subject.wall)
+    let significant = try #require(other)
+    let level = subject.level
+    // The first one's reading took so long that it sees both changes.
+    subject.publisher.sent(
+      ordinary.id, revision: Revision(2),
+      timestampSeconds: ordinary.proposedTimestampSeconds)
+    #expect(subject.publisher.isSuperfluous(ordinary.id))
+    subject.answer(ordinary, .superfluous)
+    #expect(subject.level > level + 0.99)
+    subject.publisher.sent(
+      significant.id, revision: Revision(2),
+      timestampSeconds: significant.proposedTimestampSeconds)
+    #expect(!subject.publisher.isSuperfluous(significant.id))
+    subject.answer(significant, outcome)
+    // Nothing is lost with the one that was left out, its age neither.
+    #expect(subject.publisher.backlog.count == (outcome == .accepted ? 0 : 2))
+    if outcome == .unknown { #expect(subject.publisher.backlog.oldest == .origin) }
+  }
+
   @Test func `takes up both lost requests, the older one's age included`() throws {
     let subject = Subject()
     subject.change()

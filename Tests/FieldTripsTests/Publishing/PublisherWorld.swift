@@ -207,7 +207,16 @@ struct PublisherWorld {
     if crashes() { return restart() }
     publisher.sent(
       reservation.id, revision: durable.revision, timestampSeconds: durable.lastTimestampSeconds)
-    if reservation.rank != .tail { carried[reservation.id] = revision }
+    if publisher.isSuperfluous(reservation.id) {
+      return settle(reservation.id, .superfluous)
+    }
+    if reservation.rank != .tail {
+      let others = carried.filter { $0.key != reservation.id }.values
+      if reservation.rank != .end, others.contains(revision) {
+        complaints.append("revision \(revision) is in flight twice at \(now.seconds)")
+      }
+      carried[reservation.id] = revision
+    }
     let start = begun[reservation.id] ?? (beside: 0, level: publisher.bucket.level(at: now))
     let outcome = draw()
     requests.append(
@@ -339,6 +348,7 @@ extension PublisherWorld.Faults {
       (.throttled(), share(0.3)), (.throttled(retryAfter: .seconds(20)), share(0.05)),
       (.providerTokenThrottled(), share(0.05)), (.notSent(), share(0.2)),
       (.notReserved, share(0.05)), (.unknown, share(0.15)),
+      (.unavailable(), share(0.1)), (.serverError(retryAfter: .seconds(5)), share(0.1)),
       (.channelGone, share(0.02)), (.refused, share(0.02)),
     ]
     faults.latency = share(8)

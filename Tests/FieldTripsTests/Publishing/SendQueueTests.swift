@@ -136,7 +136,7 @@ private final class Rate {
 
   @discardableResult
   func throttled(_ channel: Int, at seconds: Double) -> Bool {
-    rate.throttled(channel, at: Moment(seconds: seconds))
+    rate.slowed(channel, at: Moment(seconds: seconds))
   }
 }
 
