@@ -5,6 +5,8 @@ package import Transport
 package struct LoadTarget: Sendable {
   /// The service's REST.
   package var rest: Endpoint
+  /// What REST asks callers for, if it does; with the scopes `trips` and `notes`.
+  package var token: String?
   /// The service's Redis.
   package var redis: RedisConfiguration
   /// The introspection of the simulated APNs that the service publishes to.
@@ -19,10 +21,11 @@ package struct LoadTarget: Sendable {
   }
 
   package init(
-    rest: Endpoint, redis: RedisConfiguration, simulator: Endpoint, bundleID: String? = nil,
-    processes: [Process: Int32] = [:]
+    rest: Endpoint, token: String? = nil, redis: RedisConfiguration, simulator: Endpoint,
+    bundleID: String? = nil, processes: [Process: Int32] = [:]
   ) {
     self.rest = rest
+    self.token = token
     self.redis = redis
     self.simulator = simulator
     self.bundleID = bundleID

@@ -14,10 +14,13 @@ package struct ServiceDoors: Sendable {
   }
 
   private let rest: HTTP1Client
+  private let token: String?
   private let redis: RedisClient
 
-  package init(rest: HTTP1Client, redis: RedisClient) {
+  /// - Parameter token: what REST asks callers for, if it does.
+  package init(rest: HTTP1Client, token: String? = nil, redis: RedisClient) {
     self.rest = rest
+    self.token = token
     self.redis = redis
   }
 
@@ -87,6 +90,7 @@ package struct ServiceDoors: Sendable {
   ) async throws -> JSONValue {
     var fields: HTTPFields = [:]
     if body != nil { fields["content-type"] = "application/json" }
+    if let token { fields["authorization"] = "Bearer \(token)" }
     let request = HTTPRequest(
       method: method, path: path, fields: fields, body: body?.serialized() ?? [])
     switch await rest.send(request, deadline: .seconds(10)) {

@@ -48,6 +48,12 @@ package enum LoadCommand: Command {
       REST of a running service, with --redis and --simulator. Without them, a service, a Redis \
       and a simulated APNs are started for this load.
       """)
+  static let token = Option<String?>.text(
+    "token", "TOKEN", environment: "FIELDCAST_TOKEN",
+    help: """
+      Where the running service asks for one, with the scopes trips and notes; best in the \
+      environment.
+      """)
   static let simulator = Option<String?>.text(
     "simulator", "HOST:PORT",
     help: "The introspection of the simulated APNs that the running service publishes to.")
@@ -72,7 +78,7 @@ package enum LoadCommand: Command {
       trips.spec, phones.spec, rate.spec, duration.spec, ramp.spec, arrivals.spec, trace.spec,
       doors.spec, churn.spec, seed.spec, connections.spec, patience.spec,
       ServiceOptions.budget.spec, ServiceOptions.burst.spec, ServiceOptions.appRate.spec,
-      service.spec,
+      service.spec, token.spec,
       ServiceOptions.redis.spec, ServiceOptions.redisTrust.spec, simulator.spec, pid.spec,
       json.spec, html.spec, quiet.spec,
     ],
@@ -228,7 +234,8 @@ package enum LoadCommand: Command {
     var processes: [LoadTarget.Process: Int32] = [.harness: getpid()]
     if let pid = arguments[pid] { processes[.service] = Int32(pid) }
     return LoadTarget(
-      rest: try ServiceOptions.endpoint(rest, of: service.spec), redis: configuration,
+      rest: try ServiceOptions.endpoint(rest, of: service.spec), token: arguments[token],
+      redis: configuration,
       simulator: try ServiceOptions.endpoint(simulated, of: simulator.spec),
       processes: processes)
   }

@@ -63,14 +63,39 @@ import Testing
     #expect(abs(ledger.toPhones.meanMicroseconds - (1_100_000 + 2 * 1_300_000) / 3.0) < 1)
   }
 
-  @Test func `does not count phones that a broadcast never reaches`() {
+  @Test func `lets phones that a broadcast missed wait until a later one reaches them`() {
+    var ledger = ledger()
+    captures(1, into: &ledger)
+    var lossy = broadcast(1, at: 2, phones: 4)
+    lossy.lost = 2
+    ledger.take(lossy)
+    #expect(ledger.toPhones.count == 2)
+    #expect(ledger.toLastPhone.isEmpty)
+    #expect(ledger.deliveriesLost == 2)
+    // It shows nothing new, and reaches half of those that wait, as of all.
+    lossy.acceptedAt = 5 * Self.second
+    ledger.take(lossy)
+    #expect(ledger.toPhones.count == 3)
+    #expect(ledger.toLastPhone.isEmpty)
+    captures(6, into: &ledger)
+    ledger.take(broadcast(2, at: 7, phones: 4))
+    // Four each, of which the first capture's last waited 6 s and its way.
+    #expect(ledger.toPhones.count == 8)
+    #expect(ledger.toPhones.maxMicroseconds == 6_300_000)
+    #expect(ledger.toLastPhone.count == 2)
+    #expect(ledger.spans[1].toPhones.count == 4)
+  }
+
+  @Test func `takes phones that were never reached for the longest waits`() {
     var ledger = ledger()
     captures(1, into: &ledger)
     var lossy = broadcast(1, at: 2, phones: 5)
     lossy.lost = 3
     ledger.take(lossy)
-    #expect(ledger.toPhones.count == 2)
-    #expect(ledger.deliveriesLost == 3)
+    ledger.end(phonesPerTrip: 5)
+    #expect(ledger.toPhones.count == 2 && ledger.toPhones.endless == 3)
+    #expect(ledger.toLastPhone.endless == 1)
+    #expect(ledger.toAPNs.endless == 0)
   }
 
   @Test func `leaves out the cards that came before the load, and ends without a state`() {

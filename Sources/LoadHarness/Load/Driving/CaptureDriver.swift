@@ -179,9 +179,10 @@ actor CaptureDriver {
   private func send(_ order: Order, by client: HTTP1Client) async {
     began(order)
     let tripID = trips.ids[order.note.trip]
+    var fields: HTTPFields = ["content-type": "application/json"]
+    if let token = target.token { fields["authorization"] = "Bearer \(token)" }
     let request = HTTPRequest(
-      method: "POST", path: "/v1/trips/\(tripID)/notes",
-      fields: ["content-type": "application/json"],
+      method: "POST", path: "/v1/trips/\(tripID)/notes", fields: fields,
       body: order.note.written(tripID: tripID, members: trips.members))
     var problem = ""
     for attempt in 0..<8 {

@@ -24,7 +24,7 @@ struct CaptureNote: Sendable {
     bytes += #"","trip":""#.utf8
     bytes += tripID.utf8
     bytes += #"","member":""#.utf8
-    bytes += Self.member(number % max(1, members)).utf8
+    bytes += Self.member(number % max(1, members), of: trip).utf8
     bytes += #"","place":""#.utf8
     bytes += Self.place(of: number).utf8
     bytes += #"","sequence":"#.utf8
@@ -33,7 +33,8 @@ struct CaptureNote: Sendable {
     return bytes
   }
 
-  static func member(_ number: Int) -> String { "m\(number)" }
+  /// Nobody is on two of the load's trips, as it is with most people.
+  static func member(_ number: Int, of trip: Int) -> String { "m\(number)-\(trip)" }
 
   /// When a capture with this ID was scheduled, since the beginning of the load.
   static func scheduledAt(id: String) -> Int64? {

@@ -33,7 +33,7 @@ package struct LoadRun: Sendable {
     }
     let redis = self.redis
     self.clients = clients
-    doors = clients.map { ServiceDoors(rest: $0, redis: redis) }
+    doors = clients.map { ServiceDoors(rest: $0, token: target.token, redis: redis) }
   }
 
   /// What is known when the load is over, beside what the watch knows.

@@ -60,12 +60,14 @@ struct TripCrew: Sendable {
     let done = Counter()
     let all = settings.trips * members
     _ = try await spread(0..<(trips.count * parts)) { job, caller in
-      let trip = trips[job / parts]
+      let index = job / parts
+      let trip = trips[index]
       let from = job % parts * share
       let until = min(members, from + share)
       var joined: ServiceDoors.Joined?
       for number in from..<until {
-        joined = try await caller.join(CaptureNote.member(number), trip: trip.id, osVersion: "18.2")
+        joined = try await caller.join(
+          CaptureNote.member(number, of: first + index), trip: trip.id, osVersion: "18.2")
       }
       guard let joined else { return }
       guard joined.channelID == trip.channelID else {

@@ -74,6 +74,7 @@ package struct LoadLedger: Sendable {
     }
     countTravel(of: broadcast) { $0.travel.add($1, times: $2) }
     guard let notes = broadcast.notes else { return }
+    reachLostPhones(by: broadcast)
     show(notes, by: broadcast)
   }
 
@@ -92,6 +93,29 @@ package struct LoadLedger: Sendable {
           $0.toAPNs.addEndless()
           $0.toPhones.addEndless(times: phones)
         }
+      }
+      for (capturedAt, phones) in trip.unreached {
+        toPhones.addEndless(times: phones)
+        toLastPhone.addEndless()
+        change(spanAt: capturedAt) { $0.toPhones.addEndless(times: phones) }
+      }
+    }
+  }
+
+  /// Phones that an earlier broadcast did not reach show what it carried now, if this one does:
+  /// until then they have waited.
+  private mutating func reachLostPhones(by broadcast: SeenBroadcast) {
+    var paid: [(capturedAt: Int64, phones: Int, isLast: Bool)] = []
+    trips[broadcast.trip].pay(reached: broadcast.reached, of: broadcast.phones) {
+      paid.append(($0, $1, $2))
+    }
+    for (capturedAt, phones, isLast) in paid {
+      let wait = Int((broadcast.acceptedAt - capturedAt) / 1_000)
+      if isLast, let last = broadcast.lastDelay { toLastPhone.add(wait + last) }
+      let index = Int(capturedAt / spanNanoseconds)
+      countTravel(of: broadcast, phones: phones) { ledger, delay, phones in
+        ledger.toPhones.add(wait + delay, times: phones)
+        ledger.spans[index].toPhones.add(wait + delay, times: phones)
       }
     }
   }
@@ -113,7 +137,8 @@ package struct LoadLedger: Sendable {
       let wait = Int((broadcast.acceptedAt - capturedAt) / 1_000)
       toAPNs.add(wait)
       change(spanAt: capturedAt) { $0.toAPNs.add(wait) }
-      if let last = broadcast.lastDelay { toLastPhone.add(wait + last) }
+      trips[broadcast.trip].owe(broadcast.lost, capturedAt: capturedAt)
+      if broadcast.lost == 0, let last = broadcast.lastDelay { toLastPhone.add(wait + last) }
       let index = Int(capturedAt / spanNanoseconds)
       countTravel(of: broadcast) { ledger, delay, phones in
         ledger.toPhones.add(wait + delay, times: phones)
@@ -123,15 +148,18 @@ package struct LoadLedger: Sendable {
   }
 
   /// Calls `body` with each delay and the number of phones that it stands for.
+  ///
+  /// - Parameter phones: all that the broadcast reached, unless it is said.
   private mutating func countTravel(
-    of broadcast: SeenBroadcast,
+    of broadcast: SeenBroadcast, phones reached: Int? = nil,
     _ body: (inout LoadLedger, _ delay: Int, _ phones: Int) -> Void
   ) {
     let points = broadcast.delays.count
     guard points > 0 else { return }
+    let reached = reached ?? broadcast.reached
     for (index, delay) in broadcast.delays.enumerated() {
-      let phones = broadcast.reached * (index + 1) / points - broadcast.reached * index / points
-      body(&self, delay, phones)
+      let phones = reached * (index + 1) / points - reached * index / points
+      if phones > 0 { body(&self, delay, phones) }
     }
   }
 

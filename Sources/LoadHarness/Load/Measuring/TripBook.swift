@@ -9,6 +9,8 @@ struct TripBook: Sendable {
   /// When those that are not shown happened, oldest first, behind `first`.
   private var waiting: [Int64] = []
   private var first = 0
+  /// Captures that some phones have not shown, as the broadcast did not reach them.
+  private var owed: [(capturedAt: Int64, phones: Int)] = []
   /// Since when the card has been wrong; nil while it shows everything.
   private(set) var wrongSince: Int64?
   /// Time up to here is counted as wrong already.
@@ -18,6 +20,33 @@ struct TripBook: Sendable {
 
   /// When those happened that no card has shown, oldest first.
   var unshown: ArraySlice<Int64> { waiting[first...] }
+
+  /// Phones that wait for captures which others of the trip show, with the captures' times.
+  var unreached: [(capturedAt: Int64, phones: Int)] { owed }
+
+  /// A broadcast has lost so many phones, which wait for a later one.
+  mutating func owe(_ phones: Int, capturedAt: Int64) {
+    if phones > 0 { owed.append((capturedAt, phones)) }
+  }
+
+  /// A broadcast reaches a share of the phones, and so that share of those that wait: which they
+  /// are, nobody tells.
+  ///
+  /// - Parameter body: called with each capture, how many phones show it now, and whether they are
+  ///   the last.
+  mutating func pay(
+    reached: Int, of phones: Int,
+    _ body: (_ capturedAt: Int64, _ phones: Int, _ isLast: Bool) -> Void
+  ) {
+    guard !owed.isEmpty, phones > 0 else { return }
+    var left: [(capturedAt: Int64, phones: Int)] = []
+    for (capturedAt, waiting) in owed {
+      let shown = reached == phones ? waiting : (waiting * reached + phones / 2) / phones
+      if shown > 0 { body(capturedAt, shown, shown == waiting) }
+      if shown < waiting { left.append((capturedAt, waiting - shown)) }
+    }
+    owed = left
+  }
 
   mutating func capture(at nanoseconds: Int64) {
     captured += 1
