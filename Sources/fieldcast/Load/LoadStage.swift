@@ -80,6 +80,8 @@ struct LoadStage: Sendable {
         "--team-id", text("teamID"), "--key-id", text("keyID"), "--key-file", text("keyFile"),
         "--apns-push", host("pushPort"), "--apns-management", host("managementPort"),
         "--apns-trust", text("trustFile"),
+        // Ten thousand trips take all channels that an app may have.
+        "--warm-channels", "0",
       ]
     }
 
