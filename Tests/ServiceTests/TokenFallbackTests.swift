@@ -127,18 +127,11 @@ import Testing
   /// An app that was built for the App Store and says nothing of it.
   @Test func `are found where their tokens are good`() async throws {
     try await World.with { world in
-      var configuration = SimulatorConfiguration()
-      configuration.environment = .production
-      // Keys of one name and team are taken for one key.
-      configuration.apps = [SimulatedAppSettings(bundleID: world.bundleID, teamID: "FIELDCAST2")]
-      let store = try await Simulator.start(
-        configuration, clock: world.clock, loop: world.loop,
-        folder: world.folder.appendingPathComponent("store").path)
-      let app = try AppConfiguration(of: store, environment: .production)
-      try await world.withService({ $0.apps.append(app) }) { caller in
+      let store = try await AppStoreSide.start(beside: world)
+      try await world.withService({ $0.apps.append(store.app) }) { caller in
         let trip = try await caller.createTrip()
         let phone = try await TestPhone.make(
-          SystemVersion(17, 4), of: "anna", in: world, at: store)
+          SystemVersion(17, 4), of: "anna", in: world, at: store.simulator)
         try await phone.join(trip.id, caller)
         _ = try await phone.startCard(of: trip, caller)
         for number in 1...3 {
@@ -148,7 +141,7 @@ import Testing
         let refused = await world.simulator.run { apns, _ in apns.statistics.answers[400] }
         #expect(refused == 1, "the wrong environment is asked once")
       }
-      await store.stop()
+      await store.simulator.stop()
     }
   }
 

@@ -3,11 +3,6 @@ internal import LoadHarness
 
 /// `fieldcast channels list`: what an app's channels are for.
 package enum ChannelsListCommand: Command {
-  static let token = Option<String?>.text(
-    "token", "TOKEN", environment: "FIELDCAST_TOKEN",
-    help: "Where the service asks for one, with the scope admin; best in the environment.")
-  static let json = Option<Bool>.flag("json", help: "Writes the service's answer, a JSON object.")
-
   package static let help = CommandHelp(
     "channels", "list", summary: "Shows how many channels each app uses, and for what",
     discussion: """
@@ -15,24 +10,20 @@ package enum ChannelsListCommand: Command {
       later trips, those that wait for their deletion, and those at APNs that this service does \
       not know, as of the last reconciliation. Then by age.
       """,
-    options: [TripsExplainCommand.service.spec, token.spec, json.spec],
+    options: [
+      TripsExplainCommand.service.spec, ChannelsOutput.token.spec, ChannelsOutput.json.spec,
+    ],
     examples: ["fieldcast channels list", "fieldcast channels list --json"],
     statuses: [.badInput, .unavailable, .configuration])
 
   package static func run(_ arguments: ParsedArguments) async throws -> ExitStatus {
     let answer = try await ServiceCaller.ask(
-      arguments, token: arguments[token], scope: "admin", "GET", "/v1/channels")
-    if arguments[json] {
-      Terminal.output.writeLine(answer.text)
-    } else {
-      let style = Terminal.output.style
-      let apps = answer.value["apps"]?.array ?? []
-      Terminal.output.write(apps.map { text(of: $0, style) }.joined(separator: "\n"))
-    }
+      arguments, token: arguments[ChannelsOutput.token], scope: "admin", "GET", "/v1/channels")
+    ChannelsOutput.write(answer, asJSON: arguments[ChannelsOutput.json], text)
     return .success
   }
 
-  private static func text(of app: JSONValue, _ style: Style) -> String {
+  private static func text(of app: JSONValue, _ style: Style) -> [String] {
     func count(_ name: String) -> Int64 { app[name]?.int64 ?? 0 }
     let forTrips = count("inBooks") - count("warm") - count("awaitingDeletion")
     let rows: [(String, Int64)] = [
@@ -40,7 +31,7 @@ package enum ChannelsListCommand: Command {
       ("await deletion", count("awaitingDeletion")), ("not known here", count("foreign")),
     ]
     var lines = [
-      style.heading("\(app["bundleID"]?.string ?? "") \(app["environment"]?.string ?? "")")
+      ChannelsOutput.heading(of: app, style)
         + "  \(count("used")) of \(count("limit")) channels, \(app["level"]?.string ?? "")"
     ]
     lines += rows.map { "  " + Text.fitted($0.0, columns: 18) + "\($0.1)" }
@@ -48,6 +39,6 @@ package enum ChannelsListCommand: Command {
       let name = age["underHours"]?.int64.map { "under \($0) h old" } ?? "older"
       lines.append("  " + Text.fitted(name, columns: 18) + "\(age["channels"]?.int64 ?? 0)")
     }
-    return lines.joined(separator: "\n") + "\n"
+    return lines
   }
 }

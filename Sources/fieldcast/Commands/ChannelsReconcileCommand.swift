@@ -3,17 +3,12 @@ internal import LoadHarness
 
 /// `fieldcast channels reconcile`: Apple's list of channels against the service's.
 package enum ChannelsReconcileCommand: Command {
-  static let token = Option<String?>.text(
-    "token", "TOKEN", environment: "FIELDCAST_TOKEN",
-    help: "Where the service asks for one, with the scope admin; best in the environment.")
   static let delete = Option<String?>.text(
     "delete-orphans", "IDS",
     help: """
       Deletes these of the orphans, separated by commas, for good. Without it nothing is deleted \
       that the service does not know.
       """)
-  static let json = Option<Bool>.flag("json", help: "Writes the service's answer, a JSON object.")
-
   package static let help = CommandHelp(
     "channels", "reconcile", summary: "Compares APNs' list of channels with the service's",
     discussion: """
@@ -22,7 +17,10 @@ package enum ChannelsReconcileCommand: Command {
       may belong to another service that shares the app, so they are deleted only by their names. \
       Those that appeared while an answer of APNs was lost are marked: they are probably ours.
       """,
-    options: [TripsExplainCommand.service.spec, token.spec, delete.spec, json.spec],
+    options: [
+      TripsExplainCommand.service.spec, ChannelsOutput.token.spec, delete.spec,
+      ChannelsOutput.json.spec,
+    ],
     examples: [
       "fieldcast channels reconcile",
       "fieldcast channels reconcile --delete-orphans 7KHukNj/bA/ejndNitauFw== --json",
@@ -34,24 +32,17 @@ package enum ChannelsReconcileCommand: Command {
       ["delete": .array(list.split(separator: ",").map { .string(String($0)) })]
     }
     let answer = try await ServiceCaller.ask(
-      arguments, token: arguments[token], scope: "admin", "POST", "/v1/channels/reconcile",
+      arguments, token: arguments[ChannelsOutput.token], scope: "admin", "POST",
+      "/v1/channels/reconcile",
       body: wanted?.serialized() ?? [], patience: .seconds(60))
-    if arguments[json] {
-      Terminal.output.writeLine(answer.text)
-    } else {
-      let style = Terminal.output.style
-      let apps = answer.value["apps"]?.array ?? []
-      Terminal.output.write(apps.map { text(of: $0, style) }.joined(separator: "\n"))
-    }
+    ChannelsOutput.write(answer, asJSON: arguments[ChannelsOutput.json], text)
     return .success
   }
 
-  private static func text(of app: JSONValue, _ style: Style) -> String {
+  private static func text(of app: JSONValue, _ style: Style) -> [String] {
     func channels(_ name: String) -> [String] { app[name]?.array?.compactMap(\.string) ?? [] }
     let probablyOurs = channels("probablyOurs")
-    var lines = [
-      style.heading("\(app["bundleID"]?.string ?? "") \(app["environment"]?.string ?? "")")
-    ]
+    var lines = [ChannelsOutput.heading(of: app, style)]
     for (name, title) in [
       ("orphans", "orphans"), ("lost", "lost"), ("undecided", "perhaps about to be recorded"),
       ("deleted", "deleted"),
@@ -62,6 +53,6 @@ package enum ChannelsReconcileCommand: Command {
         "    \($0)" + (probablyOurs.contains($0) ? style.faint("  probably ours") : "")
       }
     }
-    return lines.joined(separator: "\n") + "\n"
+    return lines
   }
 }
