@@ -191,7 +191,7 @@ import Testing
   private static func long(from now: UnixTime) -> String {
     let starts = (now + .seconds(1_200)).wholeSeconds
     return #"{"name":"Walk","notebook":"Birds","dismissal":60,"startsAt":\#(starts),"#
-      + #""endsAt":\#(starts + 13 * 3_600)}"#
+      + #""staleAfter":28800,"endsAt":\#(starts + 13 * 3_600)}"#
   }
 }
 

@@ -71,7 +71,8 @@ private final class Day {
     let starts = (world.clock.wall + .seconds(1_800)).wholeSeconds
     let trip = try await caller.createTrip(
       #"{"name":"Day","notebook":"Birds","dismissal":600,"alertsWithoutActivity":true,"#
-        + #""startsAt":\#(starts),"#
+        // At this clock's pace a machine that stands still for half a second loses twenty minutes.
+        + #""staleAfter":28800,"startsAt":\#(starts),"#
         + #""endsAt":\#(starts + 48 * 3_600)}"#)
     let day = Day(world, trip)
     try await day.add("cleo", SystemVersion(18, 1), "push-to-start, channel")

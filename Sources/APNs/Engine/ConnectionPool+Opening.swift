@@ -23,7 +23,6 @@ extension ConnectionPool {
   }
 
   private func connect(_ connection: Connection) async {
-    defer { connecting = nil }
     let id = connection.id
     var http = configuration.http
     http.connect.skipped = failuresInARow
@@ -44,7 +43,11 @@ extension ConnectionPool {
       failuresInARow = 0
       counters.opened += 1
       counters.connectProblem = nil
-      if isClosed { return await client.close() }
+      if isClosed {
+        await client.close()
+        connecting = nil
+        return
+      }
       if connection.isUsable { connections.append(connection) } else { lost(connection) }
     } catch {
       opening = nil
@@ -53,6 +56,8 @@ extension ConnectionPool {
       counters.connectProblem = "\(error)"
       backoff.failed(at: loop.now, using: &random)
     }
+    // Before what may open the next one, whose task is then the pool's.
+    connecting = nil
     connectionsChanged()
   }
 
