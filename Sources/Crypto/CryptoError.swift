@@ -19,7 +19,7 @@ public enum CryptoError: Error, Sendable, Equatable, CustomStringConvertible {
   /// A name that cannot go into a certificate.
   case unusableName(String)
   /// OpenSSL failed where it should not: out of memory, or no entropy.
-  case library(operation: String, detail: String)
+  case openSSL(operation: String, detail: String)
 
   public var description: String {
     switch self {
@@ -43,7 +43,7 @@ public enum CryptoError: Error, Sendable, Equatable, CustomStringConvertible {
       "The key is damaged: its \(bytes) bytes are not a private key in PKCS#8 form. "
         + "Was it cut or altered when it was copied?"
     case .unusableName(let name): "\"\(name)\" cannot be a name in a certificate."
-    case .library(let operation, let detail): "OpenSSL failed to \(operation): \(detail)."
+    case .openSSL(let operation, let detail): "OpenSSL failed to \(operation): \(detail)."
     }
   }
 }

@@ -4,7 +4,7 @@ import COpenSSL
 enum OpenSSLErrors {
   /// The oldest error as text, and an empty queue afterwards.
   static func take(_ operation: String) -> CryptoError {
-    .library(operation: operation, detail: detail())
+    .openSSL(operation: operation, detail: detail())
   }
 
   /// The oldest error's words, and an empty queue afterwards.

@@ -140,7 +140,7 @@ import TripStore
   {
     try await World.with { world in
       try await world.withService { caller in
-        let starts = (world.clock.wall + .seconds(180)).wholeSeconds
+        let starts = (world.clock.wall + .seconds(480)).wholeSeconds
         let trip = try await caller.createTrip(
           #"{"name":"Walk","notebook":"Birds","startsAt":\#(starts)}"#)
         let anna = try await TestPhone.make(SystemVersion(18, 1), of: "anna", in: world)

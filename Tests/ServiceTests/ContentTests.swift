@@ -40,7 +40,7 @@ private func request(_ site: ContentSite, host: String = "notes.test", sendAt: U
           site.allow(in: &$0, tokens: ["t1"])
         } _: { caller in
           let phone = try await AlertPhone.add("ada", caller, world)
-          let time = world.clock.wall + .seconds(360)
+          let time = world.clock.wall + .seconds(600)
           let id = try await caller.notify(request(site, sendAt: time))
           try await world.waitUntil("it is armed") {
             let read = try await caller.call("GET", "/v1/notifications/\(id)")
@@ -93,7 +93,7 @@ private func request(_ site: ContentSite, host: String = "notes.test", sendAt: U
       } _: { site in
         try await world.withService {
           site.allow(in: &$0)
-          $0.notifications.slip = .seconds(120)
+          $0.notifications.slip = .seconds(480)
         } _: { caller in
           let phone = try await AlertPhone.add("ada", caller, world)
           let time = world.clock.wall
@@ -109,7 +109,7 @@ private func request(_ site: ContentSite, host: String = "notes.test", sendAt: U
           #expect(second["state"]?.string == "sent")
           let shown = try await phone.shown(world)
           #expect(try await bodies(phone, world) == ["A wren", "There may be news"])
-          #expect(try #require(shown.last).acceptedAt >= begin + .seconds(119))
+          #expect(try #require(shown.last).acceptedAt >= begin + .seconds(479))
         }
       }
     }
@@ -188,7 +188,7 @@ private func request(_ site: ContentSite, host: String = "notes.test", sendAt: U
   ) async throws -> String {
     var reason = ""
     try await world.withService {
-      $0.notifications.slip = .seconds(30)
+      $0.notifications.slip = .seconds(120)
       change(&$0)
     } _: { caller in
       let phone = try await AlertPhone.add("ada", caller, world)

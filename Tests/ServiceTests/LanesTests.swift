@@ -4,7 +4,8 @@ import Testing
 @testable import FieldcastServer
 
 @Suite struct `The lanes of a door` {
-  /// What happened, in order; and gates that let a batch end.
+  /// What happened, in order; and gates: one that lets a batch end, by its number, and one that
+  /// opens when it has begun, by the number below zero. Each is waited at by one.
   private final class Course: Sendable {
     private struct State {
       var events: [String] = []
@@ -27,24 +28,29 @@ import Testing
         $0.atOnce += 1
         $0.mostAtOnce = max($0.mostAtOnce, $0.atOnce)
       }
-      await withCheckedContinuation { continuation in
-        let isOpen = state.withLock { state in
-          if state.open.contains(batch) { return true }
-          state.waiting[batch] = continuation
-          return false
-        }
-        if isOpen { continuation.resume() }
-      }
+      open(-batch)
+      await pass(batch)
       state.withLock {
         $0.events.append("end \(batch) on \(lane)")
         $0.atOnce -= 1
       }
     }
 
-    func open(_ batch: Int) {
+    func pass(_ gate: Int) async {
+      await withCheckedContinuation { continuation in
+        let isOpen = state.withLock { state in
+          if state.open.contains(gate) { return true }
+          state.waiting[gate] = continuation
+          return false
+        }
+        if isOpen { continuation.resume() }
+      }
+    }
+
+    func open(_ gate: Int) {
       let waiting = state.withLock { state in
-        state.open.insert(batch)
-        return state.waiting.removeValue(forKey: batch)
+        state.open.insert(gate)
+        return state.waiting.removeValue(forKey: gate)
       }
       waiting?.resume()
     }
@@ -66,6 +72,7 @@ import Testing
       },
       work: { part throws(CancellationError) in
         if part.0 > 1 { course.open(part.0) }
+        if part == (2, 1) { await course.pass(-1) }
         await course.work(part.0, lane: part.1)
         if part.1 == 1 { course.open(1) }
       },

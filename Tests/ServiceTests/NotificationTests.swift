@@ -151,7 +151,7 @@ private func body(_ notification: SimulatedNotification) throws -> JSONValue {
     try await World.with { world in
       var phone: AlertPhone?
       var id = ""
-      let time = UnixTime(wholeSeconds: (world.clock.wall + .seconds(240)).wholeSeconds)
+      let time = UnixTime(wholeSeconds: (world.clock.wall + .seconds(600)).wholeSeconds)
       try await world.withService { caller in
         phone = try await AlertPhone.add("ada", caller, world)
         let body =
@@ -309,7 +309,7 @@ private func body(_ notification: SimulatedNotification) throws -> JSONValue {
       var phones: [AlertPhone] = []
       var id = ""
       try await world.withService { caller in
-        let starts = (world.clock.wall + .seconds(240)).wholeSeconds
+        let starts = (world.clock.wall + .seconds(600)).wholeSeconds
         let trip = try await caller.createTrip(
           #"""
           {"name":"Walk","notebook":"Birds","startsAt":\#(starts),"alertsWithoutActivity":true}
@@ -344,7 +344,7 @@ private func body(_ notification: SimulatedNotification) throws -> JSONValue {
     }
   }
 
-  @Test func `is hardly late when many are due together`() async throws {
+  @Test func `is never early when many are due together`() async throws {
     try await World.with(speed: 1) { world in
       try await world.withService { caller in
         let count = 300
@@ -431,9 +431,10 @@ private func body(_ notification: SimulatedNotification) throws -> JSONValue {
       try await world.simulator.setFaults(faults)
       let id = try await program.caller.notify(
         #"{"to":{"trip":"\#(trip.id)"},"alert":{"body":"Lunch"}}"#)
-      _ = await world.simulator.wait(upTo: .seconds(30)) { apns, _ in
+      let isUnderWay = await world.simulator.wait(upTo: .seconds(30)) { apns, _ in
         apns.statistics.requests[.devicePush] ?? 0 >= 50
       }
+      #expect(isUnderWay)
       try await program.kill()
       try await program.start()
       let outcome = try await program.caller.outcome(of: id, world)
@@ -450,7 +451,7 @@ private func body(_ notification: SimulatedNotification) throws -> JSONValue {
       print(
         "killed amid \(count): \(accepted) accepted, \(unconfirmed) unconfirmed, \(arrived) came")
       #expect(accepted + unconfirmed == count)
-      #expect(arrived >= accepted)
+      #expect((accepted...accepted + unconfirmed).contains(arrived))
       #expect(unconfirmed <= 200, "no more than one batch was on its way")
       try await program.stop()
     }

@@ -82,11 +82,11 @@ struct TestPhone: Sendable {
   ///
   /// - Returns: the newest.
   func waitForCard(
-    _ number: Int = 1, withToken: Bool = false,
+    _ number: Int = 1, withToken: Bool = false, upTo limit: Duration = .seconds(30),
     sourceLocation: SourceLocation = #_sourceLocation
   ) async throws -> TestCard {
     let phone = phone
-    let isMet = await simulator.wait(upTo: .seconds(30)) { apns, now in
+    let isMet = await simulator.wait(upTo: limit) { apns, now in
       apns.advance(to: now)
       guard let activities = (try? apns.phone(phone))?.activities, activities.count >= number
       else { return false }

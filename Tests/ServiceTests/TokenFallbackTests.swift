@@ -107,6 +107,10 @@ import Testing
         let before = await world.simulator.run { apns, _ in
           apns.statistics.requests[.devicePush] ?? 0
         }
+        // So slow that two broadcasts are accepted long before all cards are sent one state.
+        var slower = SimulatorFaults()
+        (slower.latencyLow, slower.latencyHigh) = (.milliseconds(250), .milliseconds(250))
+        try await world.simulator.setFaults(slower)
         try await caller.note("n2", on: trip.id)
         try await world.waitForBroadcast(on: trip.channelID, notes: 2)
         try await caller.note("n3", on: trip.id)
@@ -115,6 +119,7 @@ import Testing
           apns.statistics.requests[.devicePush] ?? 0
         }
         #expect(between - before < 400, "the cards with tokens were waited for")
+        try await world.simulator.setFaults(SimulatorFaults())
         for phone in phones { try await phone.waitUntilItShows(3) }
         let after = await world.simulator.run { apns, _ in
           apns.statistics.requests[.devicePush] ?? 0

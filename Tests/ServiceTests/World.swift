@@ -274,8 +274,14 @@ struct TestCaller: Sendable {
     _ = try await redis.call(RedisCommand("XADD", "fieldcast:notes:in", "*", "json", note))
   }
 
+  /// Publishes until somebody hears it: a service that has just begun may not listen yet.
   func publish(_ note: String) async throws {
-    _ = try await redis.call(RedisCommand("PUBLISH", "fieldcast:notes", note))
+    for _ in 0..<1_000 {
+      let heard = try await redis.call(RedisCommand("PUBLISH", "fieldcast:notes", note))
+      if try heard.integerValue() > 0 { return }
+      try await redis.loop.sleep(for: .milliseconds(10))
+    }
+    Issue.record("nobody listens to what is published")
   }
 
   /// The reasons of the dead letters, newest first.

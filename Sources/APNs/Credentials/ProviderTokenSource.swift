@@ -47,7 +47,7 @@ package struct ProviderTokenSource: Sendable {
   private static let toleratedStep = Duration.seconds(300)
 
   private var held: Held?
-  package private(set) var isRenewing = false
+  private var isRenewing = false
   /// No renewal by age before this moment.
   private var noRenewalBefore = Moment.distantPast
   /// No renewal because of an expiry before this moment.

@@ -34,7 +34,8 @@ package struct Change: Sendable, Equatable {
 /// counts each trigger that it is given; that one ID comes but once is the log's affair. Counters do
 /// not depend on the order of triggers. Of values that replace each other, the one with the highest
 /// sequence stays, or where sequences are missing the one that happened last, or else the one that
-/// came last; but a phase never goes back so where the type's phases advance. A trigger that comes before the last whole state by its sequence changes nothing.
+/// came last; where the type's phases advance, a phase without order never goes back. A trigger that
+/// comes before the last whole state by its sequence changes nothing.
 package struct Mapper: Sendable {
   package let type: ActivityType
   private let attributes: JSONText

@@ -24,8 +24,11 @@ package struct ChannelQuota: Hashable, Sendable {
 
   package func level(used: Int) -> Level {
     if used >= limit { return .usedUp }
-    return used * 100 >= limit * warningPercent ? .scarce : .ample
+    return used >= scarceFrom ? .scarce : .ample
   }
+
+  /// So many are scarce.
+  package var scarceFrom: Int { (limit * warningPercent + 99) / 100 }
 
   /// How many more channels may be asked for.
   package func left(used: Int) -> Int { max(0, limit - used) }

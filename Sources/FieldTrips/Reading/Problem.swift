@@ -73,9 +73,13 @@ package struct Refusal: Error, Hashable, Sendable, CustomStringConvertible {
 
   /// All problems in one line: `/place: Expected a string, found 7.`
   package var description: String {
-    problems.map { $0.path.isEmpty ? $0.message : "\($0.path): \($0.message)" }
-      .joined(separator: " ")
+    problems.map(\.text).joined(separator: " ")
   }
+}
+
+extension Problem {
+  /// Its place, and what is wrong there.
+  package var text: String { path.isEmpty ? message : "\(path): \(message)" }
 }
 
 /// `/notes` and `3` make `/notes/3`; a key's tilde and slash are escaped.

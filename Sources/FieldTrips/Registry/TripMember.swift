@@ -47,7 +47,7 @@ package struct TripMember: Hashable, Sendable {
   @discardableResult
   package mutating func register(
     _ token: PushToken, of activityID: String, environment: AppID.Environment,
-    osVersion: OSVersion?, at now: UnixTime, rules: StartRules = StartRules()
+    osVersion: OSVersion?, at now: UnixTime
   ) -> Bool {
     let now = UnixTime(milliseconds: now.milliseconds)
     let earlier = tokens.tokens
@@ -56,21 +56,21 @@ package struct TripMember: Hashable, Sendable {
       osVersion: osVersion ?? self.osVersion, at: now)
     self.osVersion = osVersion ?? self.osVersion
     let same = earlier.first { $0.kind == .update(activityID: activityID) }
-    if same == nil { confirmCard(at: now, replacing: earlier, rules: rules) }
+    if same == nil { confirmCard(at: now, replacing: earlier) }
     return same?.token != token || same?.isUsable == false
   }
 
   /// APNs took the start of a card on the channel: it never has a token, and so never reports.
-  package mutating func startedOnChannel(at now: UnixTime, rules: StartRules = StartRules()) {
-    confirmCard(at: now, replacing: tokens.tokens, rules: rules)
+  package mutating func startedOnChannel(at now: UnixTime) {
+    confirmCard(at: now, replacing: tokens.tokens)
   }
 
   /// A card that follows another is there: the earlier one goes. Another device's younger one stays.
   private mutating func confirmCard(
-    at now: UnixTime, replacing earlier: [RegisteredToken], rules: StartRules
+    at now: UnixTime, replacing earlier: [RegisteredToken]
   ) {
     guard card.confirmed(at: now) != nil, case .running(let since) = card.state else { return }
-    for token in earlier where token.firstSeen + rules.renewalAge <= since {
+    for token in earlier where token.firstSeen + StartRules().renewalAge <= since {
       if let activityID = token.activityID { replaced.insert(activityID) }
     }
   }

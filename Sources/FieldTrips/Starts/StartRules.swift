@@ -53,7 +53,7 @@ package enum StartObstacle: String, Hashable, Sendable {
   case dismissed
   /// A start was sent, and its card has not reported: it may be there all the same.
   case unconfirmed
-  /// A card ended a short while ago.
+  /// A start was sent a short while ago, and its card is over.
   case pausing
   /// Several starts were never confirmed: the device does not show them.
   case givenUp

@@ -82,12 +82,14 @@ extension Owner {
 
   /// - Returns: whether it is done.
   private func handle(_ item: DueItem, of holding: Holding) async -> Bool {
-    if case .push(let home, let name) = item {
+    let (kind, id): (DueKind, TripID)
+    switch item {
+    case .push(let home, let name):
       // It takes its next time itself, once it has come further.
       notify(NotificationID(home: home, name: name), of: holding)
       return false
+    case .trip(let dueKind, let trip): (kind, id) = (dueKind, trip)
     }
-    guard case .trip(let kind, let id) = item else { return true }
     // What is due of a trip that cannot be served stays due: it may be served again.
     guard let trip = holding.trips[id] else { return holding.unserved[id] == nil }
     var isDone = true

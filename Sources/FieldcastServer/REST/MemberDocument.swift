@@ -25,7 +25,7 @@ struct MemberDocument {
       $0.object {
         $0.member("cards", known.tokens.cards.count)
         $0.member("starts", person.tokens.starts.count)
-        $0.member("devices", person.tokens.usable { $0 == .device }.count)
+        $0.member("devices", person.tokens.devices.count)
         let all = known.tokens.tokens + person.tokens.tokens
         $0.member("quarantined", all.count { !$0.isUsable })
       }

@@ -46,12 +46,12 @@ struct TokenAPI: Sendable {
         guard let present, var member = TripMember(stored: present.body) else { return present }
         member.cardEnded(activityID, isDismissed: isDismissed, at: api.clock.wall)
         isNews = member.card.state == .none
-        return MemberRecord(reach: member.reach(channelIsOpen: isOpen), body: member.written())
+        return MemberRecord(member, channelIsOpen: isOpen)
       }
       if outcome == .unknownTrip { throw ProblemError(.unknownTrip(owner.trip.text)) }
       if isNews { await api.news.changed(owner.trip) }
       // One that was over already is over: told twice is told once.
-      return HTTPResponse(status: 204, fields: [:], body: [])
+      return HTTPResponse(status: 204)
     }
   }
 
@@ -109,7 +109,7 @@ struct TokenAPI: Sendable {
       isNews = member.register(
         wanted.token, of: activityID, environment: environment, osVersion: wanted.osVersion,
         at: api.clock.wall)
-      return MemberRecord(reach: member.reach(channelIsOpen: isOpen), body: member.written())
+      return MemberRecord(member, channelIsOpen: isOpen)
     }
     switch outcome {
     case .stored(let stored?):
@@ -211,7 +211,7 @@ extension TripAPI {
           known.hasStartToken != hasToken
         else { return $0 }
         known.hasStartToken = hasToken
-        return MemberRecord(reach: known.reach(channelIsOpen: isOpen), body: known.written())
+        return MemberRecord(known, channelIsOpen: isOpen)
       }
       if isNews, case .stored = outcome { await news.changed(trip) }
     }

@@ -26,7 +26,7 @@ extension TripAPI {
         isNews = member.join(
           wanted, environment: environment, isLive: before.life.phase == .live, at: clock.wall)
         member.hasStartToken = canStart
-        return MemberRecord(reach: member.reach(channelIsOpen: isOpen), body: member.written())
+        return MemberRecord(member, channelIsOpen: isOpen)
       }
       switch outcome {
       case .stored, .unchanged: break

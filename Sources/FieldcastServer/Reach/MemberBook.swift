@@ -31,13 +31,25 @@ struct MemberBook: Sendable {
     _ = try await store.changeMember(member, of: trip, at: clock.wall, announce: false) {
       guard let present = $0, var known = TripMember(stored: present.body) else { return $0 }
       body(&known)
-      return MemberRecord(
-        reach: known.reach(channelIsOpen: channelIsOpen), body: known.written())
+      return MemberRecord(known, channelIsOpen: channelIsOpen)
     }
   }
 }
 
 extension Owner {
+  /// Those of a trip's members who have not left meanwhile.
+  func present(
+    _ members: some Sequence<MemberID>, of trip: OwnedTrip
+  ) async throws(StoreError) -> [(id: MemberID, record: MemberRecord)] {
+    var present: [(id: MemberID, record: MemberRecord)] = []
+    for member in members {
+      if let record = try await store.member(member, of: trip.id) {
+        present.append((member, record))
+      }
+    }
+    return present
+  }
+
   /// - Parameter life: what is kept of the members must agree with it.
   func book(of trip: OwnedTrip, in life: TripLife) -> MemberBook {
     MemberBook(

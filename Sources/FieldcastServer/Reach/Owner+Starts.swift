@@ -60,13 +60,7 @@ extension Owner {
   private func passThrough(_ members: [MemberID], of trip: OwnedTrip) async {
     guard trip.isHeld, !isDraining, trip.life.mayPublishUpdate else { return }
     do throws(StoreError) {
-      var present: [(id: MemberID, record: MemberRecord)] = []
-      for member in members {
-        if let record = try await store.member(member, of: trip.id) {
-          present.append((member, record))
-        }
-      }
-      if let next = try await start(present, of: trip) {
+      if let next = try await start(present(members, of: trip), of: trip) {
         await lookAgain(at: next, for: trip, isExact: false)
       }
     } catch {

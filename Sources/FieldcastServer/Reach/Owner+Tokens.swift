@@ -141,13 +141,8 @@ extension Owner {
     let members = waves.owed
     waves.owed = []
     do throws(StoreError) {
-      var present: [(id: MemberID, record: MemberRecord)] = []
-      for member in members {
-        if let record = try await store.member(member, of: trip.id) {
-          present.append((member, record))
-        }
-      }
-      let letters = TokenRound.letters(to: present, at: clock.wall)
+      let letters = TokenRound.letters(
+        to: try await present(members, of: trip), at: clock.wall)
       guard !letters.isEmpty else { return }
       let isEnd = trip.life.mayPublishEnd
       let reserved = try await store.reserve(

@@ -59,11 +59,12 @@ struct TokenRound: Sendable {
     _ update: CardUpdate, frugalPriority: Int, to letters: [Letter]
   ) async -> [Answered] {
     var answers: [Answered] = []
+    let groups = sorted(letters, update, frugalPriority)
     for environment in AppID.Environment.allCases {
       guard let gateway = book.gateway(environment) else { continue }
-      for (update, own) in sorted(letters, update, frugalPriority)
-      where own.contains(where: { $0.environment == environment }) {
-        let own = own.filter { $0.environment == environment }
+      for (update, group) in groups {
+        let own = group.filter { $0.environment == environment }
+        guard !own.isEmpty else { continue }
         let said = await gateway.update(update, of: type, to: own.map(\.token.token))
         for (letter, answer) in zip(own, said) { answers.append((letter, answer)) }
       }

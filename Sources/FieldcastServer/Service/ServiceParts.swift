@@ -217,8 +217,8 @@ struct ServiceParts: Sendable {
     ).router
   }
 
-  /// Forgets people and tokens that were not named for three months, once a day of service time, on the node
-  /// that owns the first partition.
+  /// Forgets people and tokens that were not named for three months, once a day of service time, on
+  /// the node that owns the first partition.
   func forgetPeopleRegularly() async {
     while (try? await loop.sleep(for: clock.real(.seconds(86_400)))) != nil {
       guard await owner.ownerships.contains(where: { $0.partition.number == 0 }) else { continue }

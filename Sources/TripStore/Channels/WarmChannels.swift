@@ -21,13 +21,12 @@ extension TripStore {
     _ intent: ChannelIntent, of app: AppID, poolSize: Int, quota: ChannelQuota
   ) async throws(StoreError) -> WarmIntentOutcome {
     let keys = AppKeys(app)
-    let scarce = (quota.limit * quota.warningPercent + 99) / 100
     let reply = try await call(
       RedisCommand(
         Self.intendWarmScript,
         keys: [keys.creations, keys.channels, keys.foreign, keys.warm[intent.storage.rawValue]],
         arguments: intent.requestID, intent.text, "- \(intent.storage.rawValue) ", poolSize,
-        scarce))
+        quota.scarceFrom))
     return try reading { () throws(RedisError) in
       let (code, rest) = try reply.codedAnswer()
       switch code {

@@ -13,6 +13,11 @@ package struct MemberRecord: Hashable, Sendable {
     self.body = body
   }
 
+  /// What is kept of a member; its reach follows from its devices.
+  package init(_ member: TripMember, channelIsOpen: Bool) {
+    self.init(reach: member.reach(channelIsOpen: channelIsOpen), body: member.written())
+  }
+
   /// The reach's letter, and the body behind it: so a script can tell the reach.
   var bytes: [UInt8] { Array(reach.code.utf8) + body }
 

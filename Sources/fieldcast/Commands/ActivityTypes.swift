@@ -1,5 +1,4 @@
 internal import FieldTrips
-import Foundation
 
 /// The activity types that a command works with.
 enum ActivityTypes {
@@ -10,9 +9,7 @@ enum ActivityTypes {
     do throws(Refusal) {
       return try ActivityTypeFile.read(bytes).types
     } catch {
-      let problems = error.problems.map {
-        "  \($0.path.isEmpty ? "" : $0.path + ": ")\($0.message)"
-      }
+      let problems = error.problems.map { "  " + $0.text }
       throw CommandFailure(
         .configuration,
         "The activity types in \(path) cannot be used:\n" + problems.joined(separator: "\n"))
@@ -20,15 +17,12 @@ enum ActivityTypes {
   }
 
   static func bytes(of path: String) throws(CommandFailure) -> [UInt8] {
-    let data =
-      path == "-"
-      ? try? FileHandle.standardInput.readToEnd() : FileManager.default.contents(atPath: path)
-    guard let data else {
+    guard let bytes = InputFile.bytes(at: path) else {
       throw CommandFailure(
         .noInput,
         "The activity types in \(path) cannot be read. `fieldcast types show` writes a file to "
           + "start from.")
     }
-    return [UInt8](data)
+    return bytes
   }
 }

@@ -1,7 +1,5 @@
 internal import FieldTrips
-internal import HTTP
 internal import JSON
-internal import Transport
 
 /// `fieldcast trips explain`: why a phone shows an old number.
 package enum TripsExplainCommand: Command {
@@ -40,47 +38,19 @@ package enum TripsExplainCommand: Command {
     statuses: [.badInput, .unavailable, .configuration])
 
   package static func run(_ arguments: ParsedArguments) async throws -> ExitStatus {
-    let endpoint = try ServiceOptions.endpoint(arguments[service], of: service.spec)
-    let answer = try await ask(endpoint, for: arguments.positionals[0], token: arguments[token])
-    let body = (try? JSONValue.parse(answer.body)) ?? .null
-    if answer.status == 401 {
-      throw CommandFailure(
-        .configuration,
-        "The service asks for a token with the scope trips. Set FIELDCAST_TOKEN to one that is on "
-          + "its list.")
+    let id: TripID
+    do throws(IdentifierError) { id = try TripID(arguments.positionals[0]) } catch {
+      throw CommandFailure(.badInput, error.message)
     }
-    guard answer.status == 200 else {
-      let detail = body["detail"]?.string ?? "The service answered \(answer.status)."
-      throw CommandFailure(answer.status == 404 ? .badInput : .unavailable, detail)
-    }
+    let answer = try await ServiceCaller.ask(
+      arguments, token: arguments[token], scope: "trips", "GET", "/v1/trips/\(id)/timeline")
     if arguments[json] {
       Terminal.output.writeLine(answer.text)
     } else {
-      let explanation = TripExplanation(body, last: arguments[last], style: Terminal.output.style)
+      let explanation = TripExplanation(
+        answer.value, last: arguments[last], style: Terminal.output.style)
       Terminal.output.write(explanation.text)
     }
     return .success
-  }
-
-  private static func ask(_ endpoint: Endpoint, for trip: String, token: String?) async throws
-    -> HTTPResponse
-  {
-    let id: TripID
-    do throws(IdentifierError) { id = try TripID(trip) } catch {
-      throw CommandFailure(.badInput, error.message)
-    }
-    let loop = try EventLoop(name: "asking")
-    defer { loop.stop() }
-    let client = HTTP1Client(endpoint: endpoint, loop: loop)
-    var request = HTTPRequest(method: "GET", path: "/v1/trips/\(id)/timeline")
-    if let token { request.fields["authorization"] = "Bearer \(token)" }
-    let outcome = await client.send(request, deadline: .seconds(10))
-    await client.close()
-    switch outcome {
-    case .answered(let response): return response
-    case .notSent(let failure), .unknown(let failure):
-      throw CommandFailure(
-        .unavailable, "The service at \(endpoint) does not answer: \(failure). Is it there?")
-    }
   }
 }

@@ -70,7 +70,7 @@ package enum TypesCheckCommand: Command {
       return
     }
     for problem in problems {
-      Terminal.output.writeLine((problem.path.isEmpty ? "" : problem.path + ": ") + problem.message)
+      Terminal.output.writeLine(problem.text)
     }
     if problems.isEmpty {
       let names = types.map(\.name).joined(separator: ", ")

@@ -1,6 +1,5 @@
 internal import Clocks
 internal import FieldTrips
-import Foundation
 internal import HTTP
 internal import JSON
 internal import LoadHarness
@@ -102,13 +101,12 @@ package enum PushCommand: Command {
   }
 
   private static func read(_ path: String) throws(CommandFailure) -> JSONObject {
-    let data =
-      path == "-"
-      ? try? FileHandle.standardInput.readToEnd() : FileManager.default.contents(atPath: path)
-    guard let data else { throw CommandFailure(.noInput, "\(path) cannot be read.") }
+    guard let bytes = InputFile.bytes(at: path) else {
+      throw CommandFailure(.noInput, "\(path) cannot be read.")
+    }
     let value: JSONValue
     do throws(JSONError) {
-      value = try JSONValue.parse([UInt8](data))
+      value = try JSONValue.parse(bytes)
     } catch {
       throw CommandFailure(.badInput, "\(path) is not JSON: \(error.message)")
     }
