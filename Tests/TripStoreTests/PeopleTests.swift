@@ -33,7 +33,7 @@ import Testing
   }
 
   @Test func `is forgotten when nobody named it for long`() async throws {
-    try await withStore(partitions: 16) { (store, _) async throws in
+    try await withStore(partitions: 16) { (store, client) async throws in
       let token = try PushToken("abcdef01")
       var people: [PersonID] = []
       for number in 0..<40 {
@@ -64,6 +64,16 @@ import Testing
           .device, fresh, in: .production, osVersion: nil, at: start + .seconds(86_400 * 60))
       }
       _ = try await store.forgetPeople(unseenSince: Person.day(of: start) + 45)
+      // A record that says no day, but has a token that is young enough, stays.
+      let undated = PersonID.member(try MemberID("undated"))
+      let named = (start + .seconds(86_400 * 60)).milliseconds
+      let text =
+        #"{"tokens":[{"kind":"device","token":"abcdef03","environment":"production","#
+        + #""first":\#(named),"last":\#(named)}]}"#
+      let keys = store.keys(Partition(ofName: undated.field, count: 16))
+      _ = try await client.call(RedisCommand("HSET", keys.people, undated.field, text))
+      _ = try await store.forgetPeople(unseenSince: Person.day(of: start) + 45)
+      #expect(try await store.people([undated]).first?.get().tokens.devices.count == 1)
       let person = try #require(try await store.people([people[1]]).first?.get())
       #expect(person.tokens.tokens.map(\.token) == [fresh])
     }

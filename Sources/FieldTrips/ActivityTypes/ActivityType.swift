@@ -111,14 +111,22 @@ package struct ActivityType: Sendable, Equatable {
   /// A trip's attributes for a card that starts now. Where the phone's struct has a `startedAt`, in
   /// seconds since 1970, the app can tell which of two cards of one trip is the newer.
   package func attributes(_ attributes: JSONText, startingAt now: UnixTime) -> JSONText {
-    guard var object = attributes.value.object, object[Self.startedAt] != nil else {
-      return attributes
-    }
+    guard saysWhenStarted, var object = attributes.value.object, object[Self.startedAt] != nil
+    else { return attributes }
     object[Self.startedAt] = .number(JSONNumber(now.wholeSeconds))
     return JSONText(.object(object))
   }
 
   static let startedAt = "startedAt"
+
+  /// Whether the struct has a `startedAt` that takes seconds since 1970; one of another kind is the
+  /// caller's own affair.
+  var saysWhenStarted: Bool {
+    switch definition.attributes.named(Self.startedAt)?.kind {
+    case .integer?, .number?, .date(.secondsSince1970)?: true
+    default: false
+    }
+  }
 
   /// The alert of a remote start.
   package func startAlert(attributes: JSONText, state: ContentState) -> AlertText {

@@ -150,7 +150,8 @@ extension ActivityType {
     var object = given
     let own: [(String, JSONValue?)] = [
       ("name", .string(name)), ("notebook", notebook.map { .string($0) }),
-      ("tripID", .string(trip.text)), (Self.startedAt, .number(JSONNumber(startsAt.wholeSeconds))),
+      ("tripID", .string(trip.text)),
+      (Self.startedAt, saysWhenStarted ? .number(JSONNumber(startsAt.wholeSeconds)) : nil),
     ]
     for (key, value) in own {
       guard let value, definition.attributes.named(key) != nil else { continue }

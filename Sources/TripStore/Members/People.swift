@@ -77,7 +77,8 @@ extension TripStore {
           }
           var person = Person(stored: record)
           person.removeTokens(unseenSince: day)
-          let left = person.lastDay < day ? [] : person.written()
+          let isForgotten = person.lastDay < day && person.tokens.tokens.isEmpty
+          let left = isForgotten ? [] : person.written()
           guard left != record else { continue }
           let reply = try await call(
             RedisCommand(

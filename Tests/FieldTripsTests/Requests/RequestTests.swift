@@ -9,6 +9,20 @@ import Testing
       try JSONValue.parse(text), types: ActivityType.builtIn, trip: try sampleTrip(), now: noon)
   }
 
+  /// A struct may mean something else by the name that tells newer cards from older ones.
+  @Test func `leaves a startedAt of another kind to the caller`() throws {
+    var definition = ActivityType.fieldTrip.definition
+    let index = try #require(definition.attributes.firstIndex { $0.name == "startedAt" })
+    definition.attributes[index].kind = .string(maxBytes: 40)
+    let type = try ActivityType(definition)
+    let request = try CreateTripRequest.read(
+      JSONValue.parse(
+        #"{"name":"n","notebook":"b","attributes":{"startedAt":"at dawn"}}"#),
+      types: [type], trip: TripID("0c9d3a52-6a0e-4d4b-9f3e-0a5b6c7d8e9f"), now: noon)
+    let attributes = type.attributes(request.attributes, startingAt: noon + .seconds(60))
+    #expect(attributes.value["startedAt"]?.string == "at dawn")
+  }
+
   @Test func `starts a field trip at once, for eight hours`() throws {
     let request = try read(#"{"name":"Birds of Lobau","notebook":"Spring 2026"}"#)
     #expect(request.type.name == "field-trip")
