@@ -49,7 +49,7 @@ struct SendRecord: Sendable, Equatable {
 extension SendRecord {
   /// Compact, since there are many: numbers are milliseconds since 1970, and a trigger is an array.
   func stored() -> [UInt8] {
-    var writer = JSONWriter(reservingCapacity: 160 + 80 * triggers.notes.count)
+    var writer = JSONWriter(reservingCapacity: 160 + 80 * triggers.kept)
     writer.object {
       if isEnd { $0.member("e", true) }
       $0.member("p", priority)
@@ -89,7 +89,7 @@ extension SendRecord {
 extension TriggerNotes {
   func stored() -> [UInt8] {
     guard !isEmpty else { return [] }
-    var writer = JSONWriter(reservingCapacity: 80 * notes.count)
+    var writer = JSONWriter(reservingCapacity: 80 * kept)
     writer.object { write(to: &$0) }
     return writer.finish()
   }

@@ -26,52 +26,109 @@ struct TriggerNote: Sendable, Equatable {
 /// The triggers that wait for a broadcast, or that one carried: the first few and the last few, as
 /// many as a person reads, and how many there were.
 ///
-/// Bounded, since thousands may come between two broadcasts.
+/// Bounded, since thousands may come between two broadcasts; and in one piece, since a text of its
+/// own for each of them, kept until the broadcast, would each time keep a page of memory from being
+/// given back that thousands of short-lived ones have left.
 struct TriggerNotes: Sendable, Equatable {
   static let mostKept = 16
   private static let firstKept = 4
 
-  private(set) var notes: [TriggerNote] = []
+  /// A note without its ID.
+  private struct Entry: Equatable {
+    var idLength: Int
+    var kind: String
+    var acceptedAt: UnixTime
+    var committedAt: UnixTime
+    var revision: Revision
+    var verdict: TriggerNote.Verdict
+  }
+
+  private var entries: [Entry] = []
+  /// The entries' IDs, one behind the other.
+  private var ids: [UInt8] = []
   /// Left out, behind the first few.
   private(set) var omitted = 0
 
   init() {}
 
   init(_ notes: [TriggerNote], omitted: Int) {
-    self.notes = notes
+    for note in notes { append(note) }
     self.omitted = omitted
   }
 
-  var isEmpty: Bool { notes.isEmpty }
-  var count: Int { notes.count + omitted }
+  var isEmpty: Bool { entries.isEmpty }
+  var count: Int { entries.count + omitted }
+  /// How many were not left out.
+  var kept: Int { entries.count }
+
+  var notes: [TriggerNote] {
+    var from = 0
+    return entries.map { entry in
+      defer { from += entry.idLength }
+      return TriggerNote(
+        id: String(decoding: ids[from..<from + entry.idLength], as: UTF8.self), kind: entry.kind,
+        acceptedAt: entry.acceptedAt, committedAt: entry.committedAt, revision: entry.revision,
+        verdict: entry.verdict)
+    }
+  }
 
   mutating func add(_ note: TriggerNote) {
-    if notes.count == Self.mostKept {
-      notes.remove(at: Self.firstKept)
-      omitted += 1
-    }
-    notes.append(note)
+    makeRoom()
+    append(note)
   }
 
   mutating func add(_ others: TriggerNotes) {
-    for note in others.notes { add(note) }
+    var from = 0
+    for entry in others.entries {
+      makeRoom()
+      entries.append(entry)
+      ids += others.ids[from..<from + entry.idLength]
+      from += entry.idLength
+    }
     omitted += others.omitted
   }
 
   /// Takes out those that a state of this revision shows. What was left out belongs to them, unless
   /// even the first that is kept is newer.
   mutating func take(upTo revision: Revision) -> TriggerNotes {
-    let shown = notes.filter { $0.revision <= revision }
-    guard !shown.isEmpty else { return TriggerNotes() }
-    let taken = TriggerNotes(shown, omitted: omitted)
-    notes.removeFirst(shown.count)
+    var shown = TriggerNotes()
+    let count = entries.prefix { $0.revision <= revision }.count
+    guard count > 0 else { return shown }
+    let length = Self.idLength(of: entries[..<count])
+    shown.entries = Array(entries[..<count])
+    shown.ids = Array(ids[..<length])
+    shown.omitted = omitted
     omitted = 0
-    return taken
+    entries.removeFirst(count)
+    ids.removeFirst(length)
+    if entries.isEmpty { (entries, ids) = ([], []) }
+    return shown
   }
 
   /// Like ``take(upTo:)``, and leaves them.
   func shown(by revision: Revision) -> TriggerNotes {
     var copy = self
     return copy.take(upTo: revision)
+  }
+
+  /// Leaves out the oldest behind the first few, if there are as many as may be kept.
+  private mutating func makeRoom() {
+    guard entries.count == Self.mostKept else { return }
+    let from = Self.idLength(of: entries[..<Self.firstKept])
+    let left = entries.remove(at: Self.firstKept)
+    ids.removeSubrange(from..<from + left.idLength)
+    omitted += 1
+  }
+
+  private static func idLength(of entries: ArraySlice<Entry>) -> Int {
+    entries.reduce(0) { $0 + $1.idLength }
+  }
+
+  private mutating func append(_ note: TriggerNote) {
+    entries.append(
+      Entry(
+        idLength: note.id.utf8.count, kind: note.kind, acceptedAt: note.acceptedAt,
+        committedAt: note.committedAt, revision: note.revision, verdict: note.verdict))
+    ids += note.id.utf8
   }
 }
