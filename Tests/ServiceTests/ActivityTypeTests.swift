@@ -51,6 +51,56 @@ import Transport
     }
   }
 
+  /// What was stored before the change is filtered like what comes after it.
+  @Test func `keep a place that was shown before off every wire`() async throws {
+    let types = try Self.walk { $0.contentState[1].isWithheld = true }
+    func keep(_ configuration: inout SimulatorConfiguration) {
+      configuration.keepsAcceptedPushes = true
+    }
+    try await World.with(configure: keep) { world in
+      var created: [TestCaller.Trip] = []
+      try await world.withService { caller in
+        let trip = try await caller.createTrip()
+        created.append(trip)
+        _ = try await caller.call(
+          "POST", "/v1/trips/\(trip.id)/notes",
+          #"{"id":"a","place":"Nest site 4","significant":true}"#)
+        try await world.waitForBroadcast(on: trip.channelID, notes: 1)
+      }
+      let trip = created[0]
+      let path = "/v1/trips/\(trip.id)"
+      let before = await world.simulator.run { apns, _ in apns.acceptedPushes.count }
+      try await world.withService({ $0.activityTypes = types }) { caller in
+        var replies = [try await caller.call("POST", path + "/members", #"{"member":"anna"}"#)]
+        let started = try await TestPhone.make(SystemVersion(18, 0), of: "bela", in: world)
+        try await started.join(trip.id, caller, withStartToken: true, #""start":"push""#)
+        _ = try await started.waitForCard()
+        let single = try await TestPhone.make(SystemVersion(17, 4), of: "cleo", in: world)
+        try await single.join(trip.id, caller)
+        _ = try await single.startCard(of: trip, caller)
+        try await single.waitUntilItShows(1)
+        // Cards on the channel are told without waiting for the next note.
+        try await world.waitUntil("the channel has the state anew") {
+          await world.ledger(of: trip.channelID)?.recent.count ?? 0 > 1
+        }
+        for path in [path, "/v1/trips", path + "/timeline"] {
+          replies.append(try await caller.call("GET", path))
+        }
+        replies.append(try await caller.call("POST", path + "/end"))
+        try await single.waitForEnd()
+        try await started.waitForEnd()
+        let pushes = await world.simulator.run { apns, _ in
+          apns.acceptedPushes.dropFirst(before).map { String(decoding: $0.body, as: UTF8.self) }
+        }
+        #expect(pushes.count >= 5)
+        for text in pushes + replies.map(\.text) {
+          #expect(!text.contains("Nest"), "\(text)")
+        }
+        #expect(replies[0].body["contentState"]?["notesCaptured"]?.int64 == 1)
+      }
+    }
+  }
+
   @Test func `do not change so that running trips break`() async throws {
     try await World.with { world in
       var known: TestCaller.Trip?

@@ -108,9 +108,20 @@ package struct ActivityType: Sendable, Equatable {
     return ContentState(object)
   }
 
+  /// A trip's attributes as the store kept them, without what the type withholds or does not have
+  /// any more: it may have changed since the trip was made.
+  package func attributes(adopting stored: JSONText) -> JSONText {
+    guard var object = stored.value.object else { return stored }
+    let dropped = object.keys.filter { definition.attributes.named($0)?.isWithheld ?? true }
+    guard !dropped.isEmpty else { return stored }
+    for key in dropped { object[key] = nil }
+    return JSONText(.object(object))
+  }
+
   /// A trip's attributes for a card that starts now. Where the phone's struct has a `startedAt`, in
   /// seconds since 1970, the app can tell which of two cards of one trip is the newer.
-  package func attributes(_ attributes: JSONText, startingAt now: UnixTime) -> JSONText {
+  package func attributes(_ stored: JSONText, startingAt now: UnixTime) -> JSONText {
+    let attributes = attributes(adopting: stored)
     guard saysWhenStarted, var object = attributes.value.object, object[Self.startedAt] != nil
     else { return attributes }
     object[Self.startedAt] = .number(JSONNumber(now.wholeSeconds))

@@ -44,7 +44,7 @@ package struct Mapper: Sendable {
   /// - Parameter attributes: the trip's, which share ActivityKit's 4 KB with the state.
   package init(type: ActivityType, attributes: JSONText) {
     self.type = type
-    self.attributes = attributes
+    self.attributes = type.attributes(adopting: attributes)
     measure = PayloadMeasure(type: type, attributes: attributes)
   }
 

@@ -1,3 +1,4 @@
+import Clocks
 package import JSON
 
 /// Whether a state fits every way that it may have to go, found by building the payloads.
@@ -8,9 +9,11 @@ package struct PayloadMeasure: Sendable {
   private let type: ActivityType
   private let attributes: JSONText
 
+  /// - Parameter attributes: as the trip has them; a start may say in them when it is.
   package init(type: ActivityType, attributes: JSONText) {
     self.type = type
-    self.attributes = attributes
+    self.attributes = type.attributes(
+      attributes, startingAt: UnixTime(wholeSeconds: latestDate))
   }
 
   /// By how many bytes a state is over the tightest limit; zero or less if it fits.
@@ -80,5 +83,5 @@ package struct PayloadMeasure: Sendable {
   }
 }
 
-/// Ten digits, like every date until the year 2286.
-private let latestDate: Int64 = 9_999_999_999
+/// Ten digits, like every date until the year 2286; one that a ``UnixTime`` can hold.
+private let latestDate: Int64 = 9_000_000_000

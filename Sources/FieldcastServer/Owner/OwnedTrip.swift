@@ -40,6 +40,9 @@ final class OwnedTrip: @unchecked Sendable {
   var queuedSince: Moment?
   /// The publisher's only timer.
   var timer: LoopTimer?
+  /// The state with which it was read, where an earlier definition of its type made the stored one:
+  /// what that showed may be withheld by now.
+  private let adopted: (revision: Revision, state: [UInt8])?
   /// Set while the channel is being asked for, so that it is asked for once.
   var isOpeningChannel = false
   /// The owner's tasks that are under way for this trip: broadcasts, channel deletions.
@@ -64,14 +67,25 @@ final class OwnedTrip: @unchecked Sendable {
     self.type = type
     let attributes = try JSONText(stored: record.definition.attributes)
     mapper = Mapper(type: type, attributes: attributes)
-    card = Card(
-      state: try type.adopting(try ContentState(stored: record.contentState)),
-      memory: try MapperMemory(stored: record.mapperMemory))
+    let state = try type.adopting(try ContentState(stored: record.contentState))
+    card = Card(state: state, memory: try MapperMemory(stored: record.mapperMemory))
+    adopted = state.bytes == record.contentState ? nil : (record.revision, state.bytes)
     waiting = TriggerNotes(stored: record.waiting)
     revision = record.revision
     life = record.life
     if record.memberCounts[.updateToken, default: 0] > 0 { waves = TokenWaves() }
     publisher = ChannelPublisher(policy: policy, restoring: record, clock: clock)
+    // Cards still show what they were sent before the type changed.
+    if adopted != nil { publisher.refresh() }
+  }
+
+  /// What the store has reserved to be sent, as the trip's type is now. All that was committed since
+  /// the trip was read was made by that.
+  func current(_ reserved: ReservedState) -> ReservedState {
+    guard let adopted, adopted.revision == reserved.revision else { return reserved }
+    var current = reserved
+    current.contentState = adopted.state
+    return current
   }
 
   /// Whether nothing of it is under way, and nothing will be before its next due item or trigger:

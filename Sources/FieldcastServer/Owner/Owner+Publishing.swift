@@ -121,10 +121,9 @@ extension Owner {
     let reservation = sending.reservation
     let answer: BroadcastAnswer
     do throws(StoreError) {
-      let reserved = try await store.reserve(
-        sending.rank == .end ? .end : .update, for: trip.id,
-        timestampSeconds: reservation.proposedTimestampSeconds, anchor: reservation.anchor,
-        owner: trip.holding.ownership)
+      let reserved = try await reserve(
+        sending.rank == .end ? .end : .update, for: trip,
+        timestampSeconds: reservation.proposedTimestampSeconds, anchor: reservation.anchor)
       switch reserved {
       case .reserved(let newest):
         trip.publisher.sent(

@@ -176,6 +176,20 @@ actor Owner {
     }
   }
 
+  /// Reserves the next timestamp of a trip, for its newest state as its type is now.
+  ///
+  /// - Parameter anchor: the token bucket after a broadcast was paid; nil leaves it as it is.
+  func reserve(
+    _ purpose: BroadcastPurpose, for trip: OwnedTrip, timestampSeconds: Int64,
+    anchor: UnixTime? = nil
+  ) async throws(StoreError) -> ReserveOutcome {
+    let outcome = try await store.reserve(
+      purpose, for: trip.id, timestampSeconds: timestampSeconds, anchor: anchor,
+      owner: trip.holding.ownership)
+    guard case .reserved(let state) = outcome else { return outcome }
+    return .reserved(trip.current(state))
+  }
+
   func forgetInMemory(_ trip: OwnedTrip) {
     cancelTimer(of: trip)
     trip.holding.remove(trip)

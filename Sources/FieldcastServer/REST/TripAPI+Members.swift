@@ -15,6 +15,7 @@ extension TripAPI {
       let trip = try tripID(text)
       let wanted = try JoinRequest.read(try parse(request.body))
       let before = try await record(of: trip)
+      let type = try type(of: before)
       let environment = try environment(of: wanted, on: before)
       let canStart = try await noteTokens(of: wanted, environment: environment, joining: trip)
       let isOpen = before.life.channel.openID != nil
@@ -45,8 +46,21 @@ extension TripAPI {
       // channel, never neither.
       let record = try await record(of: trip)
       let member = try await store.member(wanted.member, of: trip)
-      return .json(200, reply(record, wanted.member, member))
+      return .json(200, try reply(record, type, wanted.member, member))
     }
+  }
+
+  /// - Throws: a problem where this node cannot say what the app needs.
+  private func type(of trip: TripRecord) throws(ProblemError) -> ActivityType {
+    let name = trip.definition.typeName
+    if let type = settings.type(named: name) { return type }
+    throw ProblemError(
+      ProblemDocument(
+        status: 503, kind: "unknown-activity-type",
+        title: "This node does not have the trip's activity type",
+        detail:
+          "The trip is of the activity type \(name), which is not configured here. Ask again: "
+          + "another node may have it.", retryAfter: 5))
   }
 
   /// A trip's members have their tokens where the trip's app is, unless they say otherwise.
@@ -117,14 +131,21 @@ extension TripAPI {
   }
 
   private func reply(
-    _ record: TripRecord, _ name: MemberID, _ member: MemberRecord?
-  ) -> [UInt8] {
-    let type = settings.type(named: record.definition.typeName)
+    _ record: TripRecord, _ type: ActivityType, _ name: MemberID, _ member: MemberRecord?
+  ) throws(ProblemError) -> [UInt8] {
     let now = clock.wall
     let known = member.flatMap { TripMember(stored: $0.body) }
-    var attributes = record.definition.attributes
-    if let type, let text = try? JSONText(stored: attributes) {
-      attributes = type.attributes(text, startingAt: now).bytes
+    let (attributes, state): (JSONText, ContentState)
+    do throws(Refusal) {
+      attributes = type.attributes(
+        try JSONText(stored: record.definition.attributes), startingAt: now)
+      state = try record.contentState(as: type)
+    } catch {
+      throw ProblemError(
+        ProblemDocument(
+          status: 503, kind: "unfit-trip", title: "The trip does not fit its activity type",
+          detail: "What is kept of the trip would not decode on a phone, as its activity type is "
+            + "now: \(error)"))
     }
     var writer = JSONWriter(reservingCapacity: 1_024)
     writer.object {
@@ -133,11 +154,9 @@ extension TripAPI {
       $0.member("reach", (member?.reach ?? .none).rawValue)
       if let card = known?.tokens.cards.first?.activityID { $0.member("activityID", card) }
       if let channel = record.life.channel.openID { $0.member("channelID", channel.text) }
-      if let type { $0.member("attributesType", type.attributesType) }
-      $0.key("attributes")
-      $0.rawOrNull(attributes)
-      $0.key("contentState")
-      $0.rawOrNull(record.contentState)
+      $0.member("attributesType", type.attributesType)
+      $0.member("attributes", attributes)
+      $0.member("contentState", state.text)
       $0.member("revision", record.revision.number)
       if let stale = record.life.times.staleDate(sentAt: now) {
         $0.member("staleDate", stale.wholeSeconds)

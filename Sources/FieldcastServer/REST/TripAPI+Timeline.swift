@@ -15,7 +15,8 @@ extension TripAPI {
       let sends = try await store.timeline(of: trip).compactMap { SendRecord(stored: $0) }
       let record = try await record(of: trip)
       let timeline = TripTimeline(
-        record: record, sends: sends, present: await owner.present(of: trip), now: clock.wall)
+        record: record, type: settings.type(named: record.definition.typeName), sends: sends,
+        present: await owner.present(of: trip), now: clock.wall)
       return .json(200, timeline.written(), ["cache-control": "no-store"])
     }
   }

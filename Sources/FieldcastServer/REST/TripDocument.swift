@@ -59,13 +59,9 @@ struct TripDocument {
   }
 
   private func writeCard(to writer: inout JSONWriter) {
-    if let type = types[record.definition.typeName] {
-      writer.member("attributesType", type.attributesType)
-    }
-    writer.key("attributes")
-    writer.rawOrNull(record.definition.attributes)
-    writer.key("contentState")
-    writer.rawOrNull(record.contentState)
+    let type = types[record.definition.typeName]
+    if let type { writer.member("attributesType", type.attributesType) }
+    record.writeCard(as: type, to: &writer)
   }
 
   private func writeMembers(to writer: inout JSONWriter) {
@@ -87,12 +83,5 @@ struct TripDocument {
     }
     writer.key("dismissal")
     writer.value(times.dismissal.json)
-  }
-}
-
-extension JSONWriter {
-  /// Bytes that the store kept, which were checked when they came in.
-  mutating func rawOrNull(_ bytes: [UInt8]) {
-    if let text = try? JSONText(validating: bytes) { raw(text) } else { null() }
   }
 }

@@ -85,9 +85,7 @@ extension Owner {
       }
     }
     guard !waiting.isEmpty else { return next }
-    let reserved = try await store.reserve(
-      .update, for: trip.id, timestampSeconds: now.wholeSeconds, anchor: nil,
-      owner: trip.holding.ownership)
+    let reserved = try await reserve(.update, for: trip, timestampSeconds: now.wholeSeconds)
     guard case .reserved(let state) = reserved else { return next }
     let round = StartRound(
       book: book(of: trip, in: state.life), definition: trip.definition, type: trip.type,

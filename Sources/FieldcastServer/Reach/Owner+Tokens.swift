@@ -145,9 +145,8 @@ extension Owner {
         to: try await present(members, of: trip), at: clock.wall)
       guard !letters.isEmpty else { return }
       let isEnd = trip.life.mayPublishEnd
-      let reserved = try await store.reserve(
-        isEnd ? .end : .update, for: trip.id, timestampSeconds: clock.wall.wholeSeconds,
-        anchor: nil, owner: trip.holding.ownership)
+      let reserved = try await reserve(
+        isEnd ? .end : .update, for: trip, timestampSeconds: clock.wall.wholeSeconds)
       guard case .reserved(let state) = reserved else { return }
       let update = CardUpdate(
         isEnd: isEnd, priority: 10, state: state, alert: nil, sentAt: clock.wall)
@@ -206,9 +205,8 @@ extension Owner {
     var retry = Retry()
     while trip.isHeld, !isDraining {
       do throws(StoreError) {
-        let reserved = try await store.reserve(
-          .end, for: trip.id, timestampSeconds: clock.wall.wholeSeconds, anchor: nil,
-          owner: trip.holding.ownership)
+        let reserved = try await reserve(
+          .end, for: trip, timestampSeconds: clock.wall.wholeSeconds)
         guard case .reserved(let state) = reserved else { return true }
         let update = CardUpdate(
           isEnd: true, priority: 10, state: state, alert: nil, sentAt: clock.wall)

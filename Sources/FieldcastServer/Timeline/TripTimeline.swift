@@ -18,6 +18,8 @@ struct TripTimeline: Sendable {
   }
 
   let record: TripRecord
+  /// Nil where this node does not have the trip's.
+  let type: ActivityType?
   /// Oldest first.
   let sends: [SendRecord]
   /// Nil when another node owns the trip.
@@ -46,8 +48,7 @@ struct TripTimeline: Sendable {
       $0.member("now", DateText.format(now))
       $0.member("revision", record.revision.number)
       $0.member("publishedRevision", record.publishedRevision.number)
-      $0.key("contentState")
-      $0.rawOrNull(record.contentState)
+      record.writeCard(as: type, withAttributes: false, to: &$0)
       $0.key("summary")
       $0.array { list in for sentence in text.summary { list.string(sentence) } }
       if let present, waitingChanges > 0 || !present.waiting.isEmpty { write(present, to: &$0) }

@@ -17,7 +17,7 @@ package struct ReservedState: Sendable, Equatable {
   package let timestampSeconds: Int64
   package let revision: Revision
   /// JSON of the newest content-state, byte for byte.
-  package let contentState: [UInt8]
+  package var contentState: [UInt8]
   /// Has the channel, and the times that dates of the payload are made from.
   package let life: TripLife
 }

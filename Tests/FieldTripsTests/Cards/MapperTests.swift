@@ -153,6 +153,24 @@ import Testing
     #expect(bench.state == #"{"notesCaptured":5}"#)
   }
 
+  @Test func `withheld attributes never reach a card, whenever they were stored`() throws {
+    var definition = ActivityType.fieldTrip.definition
+    definition.attributes[1] = FieldSchema("notebook", .string(maxBytes: 256), isWithheld: true)
+    definition.alerts.updates[.firstNote] = try AlertText(title: "{notebook}.", body: "{name}")
+    let type = try ActivityType(definition)
+    let stored = try json(#"{"name":"n","notebook":"secret","old":1}"#)
+    let start = UnixTime(wholeSeconds: 1_790_000_000)
+    #expect(type.attributes(stored, startingAt: start) == (try json(#"{"name":"n"}"#)))
+    let known = try json(#"{"name":"n"}"#)
+    #expect(type.attributes(adopting: known) == known)
+    var card = Card(state: type.initialState)
+    let mapper = Mapper(type: type, attributes: stored)
+    guard
+      case .changed(let change) = mapper.apply(try note("1"), acceptedAt: start, to: &card)
+    else { return #expect(Bool(false), "the first note changes the card") }
+    #expect(change.alert?.title == ".")
+  }
+
   @Test func `a list keeps its newest values, and dates come in the phone's unit`() throws {
     var definition = ActivityType.fieldTrip.definition
     definition.contentState += [

@@ -30,6 +30,19 @@ import Testing
     #expect(start == 4_096)
   }
 
+  /// A start says in the attributes when it is, whatever stood there before.
+  @Test func `counts the time of a start, which is filled in later`() throws {
+    let alert = try AlertText(title: "t", body: "b")
+    let state = try json("{}")
+    func start(_ attributes: String) throws -> Int {
+      PayloadMeasure(type: .fieldTrip, attributes: try json(attributes))
+        .startBytes(state, alert: alert)
+    }
+    let filled = try start(#"{"name":"n","startedAt":1790000000}"#)
+    #expect(try start(#"{"name":"n","startedAt":0}"#) == filled)
+    #expect(try start(#"{"name":"n"}"#) + #","startedAt":1790000000"#.utf8.count == filled)
+  }
+
   @Test func `an envelope of strings weighs its escapes`() throws {
     let state = try json(#"{"a":"\"b\""}"#)
     let wrapped = WireEnvelope.namedProps("Trip").wrap(state)
