@@ -11,7 +11,7 @@ extension RedisClient: RedisCaller {}
 
 /// Everything that Fieldcast keeps in Redis, as typed calls.
 ///
-/// A value without state of its own: what it knows is in Redis. Each call that changes something is
+/// A value without knowledge of its own: what it knows is in Redis. Each call that changes something is
 /// one script, so it happens wholly or not at all, and each may be made again when its outcome is
 /// unknown. Calls throw ``StoreError`` when there is no answer; what the rules refuse is part of
 /// the answer.
@@ -25,6 +25,8 @@ package struct TripStore: Sendable {
   package let partitionCount: Int
   let redis: any RedisCaller
   private let partitionKeys: [PartitionKeys]
+  /// For what is changed by what was read of it.
+  let turns = Turns()
 
   /// - Parameter partitionCount: 1...65536. Must never change while Redis holds trips;
   ///   ``open()`` checks it.

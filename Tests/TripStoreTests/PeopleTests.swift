@@ -32,6 +32,44 @@ import Testing
     }
   }
 
+  /// Two nodes, each with hundreds of calls that change one person at the same moment.
+  @Test func `bears a thousand changes at once`() async throws {
+    try await withStore(partitions: 16) { (store, client) async throws in
+      let other = TripStore(redis: client, partitionCount: 16)
+      let times = (0..<1_000).map { start + .seconds(Int64($0)) }
+      let tokens = try (10..<30).map { try PushToken("abcdef\($0)") }
+      let trip = try await store.liveTrip()
+      let member = try MemberID("ada")
+      let failures = await withTaskGroup(of: Bool.self) { group in
+        for (index, time) in times.enumerated() {
+          let node = index % 2 == 0 ? store : other
+          group.addTask {
+            do {
+              try await node.changePerson(person) {
+                $0.register(
+                  .device, tokens[index % 20], in: .production, osVersion: nil, at: time)
+              }
+              // Each node its own letter: what another wrote as well counts as written.
+              _ = try await node.changeMember(member, of: trip, at: start, announce: false) {
+                MemberRecord(reach: .none, body: ($0?.body ?? []) + [UInt8(index % 2)])
+              }
+              return false
+            } catch {
+              return true
+            }
+          }
+        }
+        return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+      }
+      #expect(failures == 0)
+      let known = try await store.people([person])[0].get()
+      #expect(known.tokens.tokens.count == 20)
+      let lastSeen = Set(known.tokens.tokens.map(\.lastSeen))
+      #expect(lastSeen == Set(times.suffix(20)))
+      #expect(try await store.member(member, of: trip)?.body.count == times.count)
+    }
+  }
+
   @Test func `is forgotten when nobody named it for long`() async throws {
     try await withStore(partitions: 16) { (store, client) async throws in
       let token = try PushToken("abcdef01")

@@ -25,9 +25,11 @@ extension TripStore {
   package func changePerson(
     _ person: PersonID, _ change: (inout Person) -> Void
   ) async throws(StoreError) -> Person {
+    await turns.take(person.field)
+    defer { turns.give(person.field) }
     let keys = keys(Partition(ofName: person.field, count: partitionCount))
     var present = try await call(RedisCommand("HGET", keys.people, person.field))
-    for _ in 0..<16 {
+    for _ in 0..<Self.mostTries {
       let before = try reading { () throws(RedisError) in
         present.isNull ? [] : try present.bytesValue()
       }
@@ -42,7 +44,8 @@ extension TripStore {
       if code == 1 { return changed }
       present = rest.value(0)
     }
-    throw .unreachable("A person's devices were changed by others again and again meanwhile.")
+    throw .unreachable(
+      "A person's devices were changed by other nodes \(Self.mostTries) times meanwhile.")
   }
 
   /// What is kept of people; of one who never registered, nothing.
