@@ -4,23 +4,30 @@ internal import Transport
 
 /// What is done for the apps' channels at regular times.
 extension ServiceParts {
-  /// Compares the channels of all apps with Apple's lists, now and at the interval that is set, on
-  /// the node that owns the first partition.
+  /// Compares the channels of all apps with Apple's lists, at once and at the interval that is set,
+  /// on the node that owns the first partition.
   func reconcileRegularly() async {
     guard let interval = channels.settings.reconcileEvery else { return }
     var seen: [AppID: Set<ChannelID>] = [:]
+    var next = clock.wall
     while !Task.isCancelled {
-      let ownsFirst = await owner.ownerships.contains { $0.partition.number == 0 }
-      for app in api.settings.apps where ownsFirst {
-        do {
-          seen[app] = try await reconciler.reconcile(app, previous: seen[app]).seen
-        } catch {
-          log.warning("the channels cannot be reconciled now", ["reason": "\(error)"])
+      if clock.wall >= next, await ownsFirstPartition {
+        next = clock.wall + interval
+        for app in api.settings.apps {
+          do {
+            seen[app] = try await reconciler.reconcile(app, previous: seen[app]).seen
+          } catch {
+            log.warning("the channels cannot be reconciled now", ["reason": "\(error)"])
+          }
         }
       }
-      guard (try? await loop.sleep(for: clock.real(interval))) != nil else { return }
+      // After a restart the partition is ours only when the lease of the node before has run out.
+      let pause = min(interval, Self.ownershipPoll)
+      guard (try? await loop.sleep(for: clock.real(pause))) != nil else { return }
     }
   }
+
+  private static var ownershipPoll: Duration { .seconds(60) }
 
   /// Fills and ages the pools of channels, and asks APNs to delete those that no trip looks after,
   /// once a minute of service time.

@@ -217,24 +217,6 @@ struct ServiceParts: Sendable {
     ).router
   }
 
-  /// Forgets people and tokens that were not named for three months, once a day of service time, on
-  /// the node that owns the first partition.
-  func forgetPeopleRegularly() async {
-    while (try? await loop.sleep(for: clock.real(.seconds(86_400)))) != nil {
-      guard await owner.ownerships.contains(where: { $0.partition.number == 0 }) else { continue }
-      do {
-        let count = try await store.forgetPeople(unseenSince: Person.day(of: clock.wall) - 90)
-        if count > 0 {
-          log.info(
-            "forgot people or tokens of theirs that no app named for 90 days",
-            ["people": "\(count)"])
-        }
-      } catch {
-        log.warning("people cannot be looked through now", ["reason": "\(error)"])
-      }
-    }
-  }
-
   // MARK: Ending
 
   func closeDoors() async {
