@@ -140,6 +140,18 @@ import Testing
       ["contentState": ["goals": ["type": "int", "initial": 0]]],
       #"/types/match/contentState/goals/type: Expected one of "integer", "number", "string", "bool", "#
         + #""date", "choice", "object", "oneOf", "list", found "int"."#),
+    // What is known stays known behind a fault.
+    Fault(
+      ["contentState": ["goals": ["type": "strin", "maxBytes": 9, "initial": ""]]],
+      #"/types/match/contentState/goals/type: Expected one of "integer", "number", "string", "bool", "#
+        + #""date", "choice", "object", "oneOf", "list", found "strin"."#),
+    Fault(
+      ["contentState": ["list": ["type": "list", "of": ["type": "boo"], "maximum": 3]]],
+      #"/types/match/contentState/list/of/type: Expected one of "integer", "number", "string", "#
+        + #""bool", "date", "choice", "object", "oneOf", "list", found "boo"."#),
+    Fault(
+      ["contentState": ["list": ["type": "list", "maximum": 3]]],
+      #"/types/match/contentState/list/of: "of" is required."#),
     Fault(
       ["contentState": ["at": ["type": "date", "initial": 0]]],
       #"/types/match/contentState/at/as: "as" is required."#),

@@ -68,6 +68,8 @@ extension ObjectReader {
 
   fileprivate mutating func kind() -> FieldKind? {
     guard let type = choice("type", among: FieldKind.typeNames, isRequired: true) else {
+      // Of one type or another, and so no misspelled names.
+      for key in FieldKind.memberNames { _ = value(key) }
       return nil
     }
     switch type {
@@ -87,11 +89,11 @@ extension ObjectReader {
 
   private mutating func list() -> FieldKind? {
     let element = nested("of") { $0.kind() }
-    if element == nil, !has("of") { add(.missingField, "of", "\"of\" is required.") }
-    guard let element, let maximum = integer("maximum", in: 1...256) else {
-      if !has("maximum") { add(.missingField, "maximum", "\"maximum\" is required.") }
-      return nil
+    let maximum = integer("maximum", in: 1...256)
+    for key in ["of", "maximum"] where !has(key) {
+      add(.missingField, key, "\"\(key)\" is required.")
     }
+    guard let element, let maximum else { return nil }
     return .list(of: element, maximum: Int(maximum))
   }
 
@@ -111,6 +113,9 @@ extension FieldKind {
   fileprivate static let typeNames = [
     "integer", "number", "string", "bool", "date", "choice", "object", "oneOf", "list",
   ]
+
+  /// What one type or another needs.
+  fileprivate static let memberNames = ["maxBytes", "as", "choices", "members", "of", "maximum"]
 
   fileprivate var json: JSONObject {
     switch self {
