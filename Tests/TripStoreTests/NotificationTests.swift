@@ -97,7 +97,7 @@ func sampleNotification(
       var counts = DeviceCounts()
       counts.accepted = 1
       counts.waiting = 1
-      counts.unconfirmed = 1
+      counts.unconfirmedOnce = 1
       #expect(try await store.notification(new.id)?.devices == counts)
       // The next owner finds one that is done, one to be tried again, and one that it knows
       // nothing of.
@@ -112,6 +112,39 @@ func sampleNotification(
       _ = try await mark([("b", .dead)], as: next)
       counts.waiting = 0
       counts.dead = 1
+      #expect(try await store.notification(new.id)?.devices == counts)
+    }
+  }
+
+  @Test func `grants a device without an answer once more, where that does no harm`() async throws {
+    try await withStore { store, _ in
+      let (owner, _) = try await store.own()
+      let new = try sampleNotification(home: randomTrip())
+      _ = try await create(store, new)
+      func ask(_ attempt: String, _ devices: String...) async throws -> NotificationOutcome {
+        try await store.changeNotification(
+          NotificationChange(
+            new.id, from: new.life, to: new.life,
+            marks: devices.map { ($0, .sending(attempt: attempt)) }, repeatsUnconfirmed: true),
+          owner: owner, at: start)
+      }
+      func answer(_ device: String, _ mark: DeviceMark) async throws {
+        _ = try await change(store, new.id, new.life, new.life, [(device, mark)], owner: owner)
+      }
+      #expect(try await ask("x", "a", "b", "c") == .changed(granted: [true, true, true]))
+      try await answer("a", .accepted)
+      #expect(try await ask("y", "a", "b", "c") == .changed(granted: [false, true, true]))
+      // Again, since the answer got lost; and then neither a third attempt.
+      #expect(try await ask("y", "b") == .changed(granted: [true]))
+      #expect(try await ask("z", "b", "c") == .changed(granted: [false, false]))
+      var counts = DeviceCounts()
+      counts.accepted = 1
+      counts.unconfirmedTwice = 2
+      #expect(try await store.notification(new.id)?.devices == counts)
+      // The second attempt's answer counts.
+      try await answer("b", .accepted)
+      counts.accepted = 2
+      counts.unconfirmedTwice = 1
       #expect(try await store.notification(new.id)?.devices == counts)
     }
   }

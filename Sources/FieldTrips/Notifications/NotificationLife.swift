@@ -39,6 +39,8 @@ package struct NotificationLife: Hashable, Sendable {
   package enum Step: Hashable, Sendable {
     case fetch
     case send
+    /// Its time was over while it was being sent, and nothing more goes out: ``closed(reached:at:)``.
+    case close
     /// Nothing until ``due``, or ever.
     case rest
   }
@@ -113,7 +115,7 @@ extension NotificationLife {
       return .send
     case .sending:
       due = UnixTime(milliseconds: (now + rules.claim).milliseconds)
-      return .send
+      return isExpired(at: now) ? .close : .send
     case .sent, .failed, .cancelled, .skipped, .expired: return .rest
     }
   }
@@ -179,6 +181,17 @@ extension NotificationLife {
     _ = over(reached > 0 ? .sent : .failed, at: now)
   }
 
+  /// Its time was over before all devices were tried, as when its node died on the way.
+  ///
+  /// - Parameter reached: how many devices APNs accepted it for, or may have.
+  package mutating func closed(reached: Int, at now: UnixTime) {
+    guard phase == .sending else { return }
+    problem =
+      reached > 0
+      ? "Its time was over before all devices were tried." : problem ?? "Its time was over."
+    _ = over(reached > 0 ? .sent : .expired, at: now)
+  }
+
   /// - Returns: whether it can be; what is being sent cannot.
   package mutating func cancel(at now: UnixTime) -> Bool {
     guard phase == .scheduled || phase == .armed else { return false }
@@ -187,9 +200,11 @@ extension NotificationLife {
   }
 
   /// It cannot be sent, and no later try would help.
-  package mutating func fail(_ reason: String, at now: UnixTime) {
+  ///
+  /// - Parameter reached: how many devices APNs accepted it for, or may have, until then.
+  package mutating func fail(_ reason: String, reached: Int, at now: UnixTime) {
     problem = reason
-    _ = over(.failed, at: now)
+    _ = over(reached > 0 ? .sent : .failed, at: now)
   }
 
   /// When content is waited for no longer. What expires before goes out before.
@@ -198,7 +213,7 @@ extension NotificationLife {
     return max(sendAt, min(slipped, expiresAt.map { $0 - .seconds(5) } ?? slipped))
   }
 
-  private func isExpired(at now: UnixTime) -> Bool { expiresAt.map { $0 <= now } ?? false }
+  package func isExpired(at now: UnixTime) -> Bool { expiresAt.map { $0 <= now } ?? false }
 
   private mutating func arm(at now: UnixTime) {
     phase = .armed

@@ -15,6 +15,8 @@ package struct NotificationRequest: Sendable {
   /// Who gets it: all devices of each person, each device once.
   package enum Recipient: Sendable, Hashable {
     case member(MemberID)
+    /// One device that was registered without a member's name, by the name that it was given then.
+    case device(DeviceID)
     /// All members, as they are when it is sent.
     case trip(TripID)
     /// Members of a trip that is on, whose phones show no card and were asked to start none.
@@ -48,17 +50,21 @@ package struct NotificationRequest: Sendable {
 
   package var trip: TripID? {
     switch recipient {
-    case .member: nil
+    case .member, .device: nil
     case .trip(let trip), .withoutCard(let trip): trip
     }
   }
+
+  /// Whether a device may be sent it once more if it is not known whether it got it: a second alert
+  /// replaces the first by its collapse ID, and a second reload or wake-up does no harm.
+  package var mayBeRepeated: Bool { !isAttemptedOnce }
 
   /// When it is to go out, if it was taken in at `now`.
   package func sendAt(from now: UnixTime) -> UnixTime { max(sendAt ?? now, now) }
 }
 
 extension NotificationRequest {
-  /// Reads `{"to": {"member"} or {"trip", "only"?}, "kind"?, "alert"?, "sound"?, "badge"?, …}`.
+  /// Reads `{"to": {"member"}, {"device"} or {"trip", "only"?}, "kind"?, "alert"?, "sound"?, "badge"?, …}`.
   ///
   /// - Parameter now: times are held against it; nil for what was checked before.
   /// - Throws: every problem of every member.
@@ -101,16 +107,21 @@ extension ObjectReader {
     return nested("to") { (reader) -> NotificationRequest.Recipient? in
       let member = reader.id("member", as: MemberID.self)
       let trip = reader.identifier("trip") { (text) throws(IdentifierError) in try TripID(text) }
+      let device = reader.identifier("device") { (text) throws(IdentifierError) in
+        try DeviceID(text)
+      }
       let only = reader.choice("only", among: ["withoutCard"])
-      switch (reader.has("member"), reader.has("trip")) {
-      case (true, false):
-        if only != nil { reader.add(.badValue, "only", "\"only\" narrows a trip's members.") }
-        return member.map { .member($0) }
-      case (false, true): return trip.map { only == nil ? .trip($0) : .withoutCard($0) }
-      default:
-        reader.add(.badValue, "member", "Name either a \"member\" or a \"trip\".")
+      let named = ["member", "device", "trip"].filter { reader.has($0) }
+      guard named.count == 1 else {
+        reader.add(
+          .badValue, "member", "Name either a \"member\", a \"device\" or a \"trip\".")
         return nil
       }
+      if only != nil, named != ["trip"] {
+        reader.add(.badValue, "only", "\"only\" narrows a trip's members.")
+      }
+      if let trip { return only == nil ? .trip(trip) : .withoutCard(trip) }
+      return member.map { .member($0) } ?? device.map { .device($0) }
     }
   }
 

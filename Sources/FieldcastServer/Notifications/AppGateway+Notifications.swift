@@ -6,15 +6,15 @@ internal import TripStore
 
 /// One device that a notification is for.
 struct NotificationLetter: Sendable {
-  let member: MemberID
+  let person: PersonID
   let token: RegisteredToken
   /// Where it is sent to.
   let environment: AppID.Environment
   /// A digest of the token, by which the device is marked.
   let device: String
 
-  init(_ member: MemberID, _ token: RegisteredToken, environment: AppID.Environment? = nil) {
-    self.member = member
+  init(_ person: PersonID, _ token: RegisteredToken, environment: AppID.Environment? = nil) {
+    self.person = person
     self.token = token
     self.environment = environment ?? token.environment
     device = String(SHA256Text.of(Array(token.token.hex.utf8)).prefix(22))
@@ -53,18 +53,21 @@ extension Push {
   /// What a request, and what was fetched for it, make on the wire.
   ///
   /// - Throws: ``PayloadError`` or ``PushRuleError``.
-  init(_ request: NotificationRequest, content: FetchedContent?) throws {
+  init(_ request: NotificationRequest, _ id: NotificationID, content: FetchedContent?) throws {
     // Fetched texts are cut before they are given up: a part of the news is better than none.
     for limit in [700, 300, 100] {
       do {
-        self = try Push(request, with: request.content(with: content?.shortened(toBytes: limit)))
+        self = try Push(
+          request, id, with: request.content(with: content?.shortened(toBytes: limit)))
         return
       } catch PayloadError.tooLarge where content != nil {}
     }
-    self = try Push(request, with: request.content)
+    self = try Push(request, id, with: request.content)
   }
 
-  private init(_ request: NotificationRequest, with content: NotificationContent) throws {
+  private init(
+    _ request: NotificationRequest, _ id: NotificationID, with content: NotificationContent
+  ) throws {
     let expiration: PushExpiration? =
       request.isAttemptedOnce ? .attemptOnce : request.expiresAt.map { .until($0) }
     let priority = request.priority.flatMap { PushPriority(rawValue: UInt8($0)) }
@@ -72,7 +75,8 @@ extension Push {
     case .alert:
       self = try Push(
         AlertPayload(content, custom: request.custom), priority: priority, expiration: expiration,
-        collapseID: request.collapseID)
+        // By its own, a copy that is sent because the first one's answer was lost replaces that.
+        collapseID: request.collapseID ?? (request.mayBeRepeated ? id.text : nil))
     case .background:
       self = try Push(
         BackgroundPayload(custom: request.custom), priority: priority, expiration: expiration,

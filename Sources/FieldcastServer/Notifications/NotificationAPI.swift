@@ -5,7 +5,8 @@ internal import HTTP
 internal import JSON
 internal import TripStore
 
-/// `/v1/notifications`: pushes to all devices of a member, or of a trip's members, now or at a time.
+/// `/v1/notifications`: pushes to all devices of a member or of a trip's members, or to one device,
+/// now or at a time.
 struct NotificationAPI: Sendable {
   let api: TripAPI
   let fetcher: ContentFetcher
@@ -20,8 +21,8 @@ struct NotificationAPI: Sendable {
     await api.answering {
       try await api.once(request, route: "POST /v1/notifications", status: 202) { proposed in
         let wanted = try NotificationRequest.read(request.body, now: api.clock.wall)
-        try await check(wanted)
         let id = NotificationID(home: home(of: wanted), name: Self.name(proposed))
+        try await check(wanted, id)
         let life = NotificationLife(wanted, at: api.clock.wall, rules: rules)
         try await store(id, wanted, life)
         let document = NotificationDocument(
@@ -41,14 +42,14 @@ struct NotificationAPI: Sendable {
       throw ProblemError(
         ProblemDocument(
           status: 409, kind: "too-many-notifications", title: "Too many notifications are waiting",
-          detail: "\(open) notifications to this \(wanted.trip == nil ? "member" : "trip") are not "
+          detail: "\(open) notifications to this \(wanted.recipient.noun) are not "
             + "sent yet, and no more than \(Self.mostOpen) may wait. Cancel some, or wait."))
     }
     await api.news.changed(id.home)
   }
 
   /// What the store and the settings have to say to a request.
-  private func check(_ wanted: NotificationRequest) async throws {
+  private func check(_ wanted: NotificationRequest, _ id: NotificationID) async throws {
     if let trip = wanted.trip {
       let app = try await api.record(of: trip).definition.app
       if let bundleID = wanted.bundleID, bundleID != app.bundleID {
@@ -68,7 +69,7 @@ struct NotificationAPI: Sendable {
       throw Refusal(Problem(.badValue, at: "/source/url", reason))
     }
     do {
-      _ = try Push(wanted, content: nil)
+      _ = try Push(wanted, id, content: nil)
     } catch let error as PayloadError {
       throw Refusal(Self.problem(error))
     } catch {
@@ -84,6 +85,7 @@ struct NotificationAPI: Sendable {
   private func home(of wanted: NotificationRequest) -> TripID {
     switch wanted.recipient {
     case .member(let member): TripID(digestOf: "member " + member.text)
+    case .device(let device): TripID(digestOf: "device " + device.digest)
     case .trip(let trip), .withoutCard(let trip): trip
     }
   }
@@ -136,6 +138,16 @@ struct NotificationAPI: Sendable {
 
   private func document(of record: NotificationRecord) throws -> NotificationDocument {
     NotificationDocument(record, try NotificationRequest.read(record.request, now: nil))
+  }
+}
+
+extension NotificationRequest.Recipient {
+  fileprivate var noun: String {
+    switch self {
+    case .member: "member"
+    case .device: "device"
+    case .trip, .withoutCard: "trip"
+    }
   }
 }
 

@@ -3,7 +3,7 @@ internal import FieldTrips
 internal import JSON
 internal import TripStore
 
-/// A notification as callers see it. No device and no token is ever in it.
+/// A notification as callers see it. No token is ever in it.
 struct NotificationDocument: Sendable {
   private let record: NotificationRecord
   private let request: NotificationRequest
@@ -46,6 +46,7 @@ struct NotificationDocument: Sendable {
   private func writeRecipient(to writer: inout JSONWriter) {
     switch request.recipient {
     case .member(let member): writer.member("member", member.text)
+    case .device(let device): writer.member("device", device.text)
     case .trip(let trip): writer.member("trip", trip.text)
     case .withoutCard(let trip):
       writer.member("trip", trip.text)

@@ -10,6 +10,8 @@ struct NotificationRound {
     case tried(retryAfter: Duration?, reason: String?)
     /// Nothing can be sent, now or later.
     case impossible(String)
+    /// Its time was over before all were tried.
+    case expired
     /// Another node goes on, or this one will.
     case stopped
   }
@@ -46,7 +48,7 @@ extension NotificationRound {
 
   func run() async throws(StoreError) -> Outcome {
     let push: Push
-    do { push = try Push(request, content: life.usesFallback ? nil : life.content) } catch {
+    do { push = try Push(request, id, content: life.usesFallback ? nil : life.content) } catch {
       return .impossible("\(error)")
     }
     var bundleID = request.bundleID
@@ -64,11 +66,12 @@ extension NotificationRound {
     var notes = Notes()
     var cursor: String?
     repeat {
-      let (members, next) = try await page(after: cursor)
-      let letters = try await letters(to: members, &notes)
+      let (people, next) = try await page(after: cursor)
+      let letters = try await letters(to: people, &notes)
       // So many at once that one script call is short.
       for start in stride(from: 0, to: letters.count, by: 200) {
         let part = Array(letters[start..<min(start + 200, letters.count)])
+        if life.isExpired(at: owner.clock.wall) { return .expired }
         guard await !owner.isDraining, try await send(push, to: part, by: ways, &notes) else {
           return .stopped
         }
@@ -80,15 +83,17 @@ extension NotificationRound {
 
   private func page(
     after cursor: String?
-  ) async throws(StoreError) -> (members: [MemberID], next: String?) {
+  ) async throws(StoreError) -> (people: [PersonID], next: String?) {
     switch request.recipient {
-    case .member(let member): return ([member], nil)
+    case .member(let member): return ([.member(member)], nil)
+    case .device(let device): return ([.device(digest: device.digest)], nil)
     case .trip(let trip):
       let page = try await owner.store.members(of: trip, after: cursor)
-      return (page.members.map(\.id), page.next)
+      return (page.members.map { .member($0.id) }, page.next)
     case .withoutCard(let trip):
       let page = try await owner.store.members(of: trip, after: cursor)
-      return (page.members.filter { Self.hasNoCard($0.record) }.map(\.id), page.next)
+      let members = page.members.filter { Self.hasNoCard($0.record) }
+      return (members.map { .member($0.id) }, page.next)
     }
   }
 
@@ -98,14 +103,13 @@ extension NotificationRound {
   }
 
   private func letters(
-    to members: [MemberID], _ notes: inout Notes
+    to people: [PersonID], _ notes: inout Notes
   ) async throws(StoreError) -> [NotificationLetter] {
     var letters: [NotificationLetter] = []
-    let people = await owner.store.people(members.map { .member($0) })
-    for (member, person) in zip(members, people) {
+    for (id, person) in zip(people, await owner.store.people(people)) {
       let tokens = try person.get().tokens
       for token in request.kind == .widget ? tokens.widgets : tokens.devices {
-        let letter = NotificationLetter(member, token)
+        let letter = NotificationLetter(id, token)
         if notes.seen.insert(letter.device).inserted { letters.append(letter) }
       }
     }
@@ -132,7 +136,7 @@ extension NotificationRound {
         case .mark(let mark): marks.append((letter.device, mark))
         case .unconfirmed: await owner.noteUnconfirmed()
         case .elsewhere(let environment):
-          left.append(NotificationLetter(letter.member, letter.token, environment: environment))
+          left.append(NotificationLetter(letter.person, letter.token, environment: environment))
         }
       }
     }
@@ -156,7 +160,7 @@ extension NotificationRound {
 
   private enum Verdict {
     case mark(DeviceMark)
-    /// APNs may have it: the mark of the attempt stays, so nobody sends it again.
+    /// APNs may have it: the mark of the attempt stays, by which it is sent once more or never.
     case unconfirmed
     case elsewhere(AppID.Environment)
   }
@@ -197,8 +201,9 @@ extension NotificationRound {
   ) async throws(StoreError) -> [Bool]? {
     guard !marks.isEmpty else { return [] }
     let outcome = try await owner.store.changeNotification(
-      NotificationChange(id, from: life, to: life, marks: marks), owner: holding.ownership,
-      at: owner.clock.wall)
+      NotificationChange(
+        id, from: life, to: life, marks: marks, repeatsUnconfirmed: request.mayBeRepeated),
+      owner: holding.ownership, at: owner.clock.wall)
     switch outcome {
     case .changed(let granted): return granted
     case .conflict, .unknown: return nil
@@ -226,7 +231,7 @@ extension Owner {
   ) async throws(StoreError) -> TokenVerdict {
     var verdict = TokenVerdict.gone
     let (isStorm, now) = (storm.isRaging, clock.wall)
-    try await store.changePerson(.member(letter.member)) {
+    try await store.changePerson(letter.person) {
       verdict = $0.answered(
         answer, to: letter.token.token, in: letter.environment, served: served, isStorm: isStorm,
         at: now)

@@ -6,8 +6,9 @@ internal import TripStore
 /// How notifications come to their devices in time.
 ///
 /// A device is marked in the store before it is sent to, and nobody sends to a device that another
-/// attempt has marked. If the node dies between the mark and APNs' answer, whether the device got
-/// it is not known, and it is not sent again: at most once.
+/// attempt has marked and got an answer for. If the node dies between the mark and APNs' answer, or
+/// the connection does, whether the device got it is not known: then it is sent once more, since a
+/// second one takes the first one's place on the screen. What the caller wants attempted once is not.
 extension Owner {
   /// A notification is due.
   func notify(_ id: NotificationID, of holding: Holding) {
@@ -57,11 +58,16 @@ extension Owner {
     do throws(Refusal) {
       request = try NotificationRequest.read(record.request, now: nil)
     } catch {
-      life.fail("The request cannot be read any more: \(error)", at: clock.wall)
+      life.fail(
+        "The request cannot be read any more: \(error)", reached: record.devices.reached,
+        at: clock.wall)
       return try await keep(life, after: record.life, of: id, holding)
     }
     switch life.wake(at: clock.wall, rules: settings.notifications) {
     case .rest: return try await keep(life, after: record.life, of: id, holding)
+    case .close:
+      life.closed(reached: record.devices.reached, at: clock.wall)
+      return try await keep(life, after: record.life, of: id, holding)
     case .fetch:
       guard try await fetch(request, &life) else { return nil }
       return try await keep(life, after: record.life, of: id, holding)
@@ -128,11 +134,15 @@ extension Owner {
     var next = life
     let round = NotificationRound(
       id: id, request: request, life: life, holding: holding, owner: self)
-    switch try await round.run() {
+    let outcome = try await round.run()
+    if case .stopped = outcome { return nil }
+    guard let devices = try await store.notification(id)?.devices else { return nil }
+    switch outcome {
     case .stopped: return nil
-    case .impossible(let reason): next.fail(reason, at: clock.wall)
+    case .impossible(let reason):
+      next.fail(reason, reached: devices.reached, at: clock.wall)
+    case .expired: next.closed(reached: devices.reached, at: clock.wall)
     case .tried(let retryAfter, let reason):
-      guard let devices = try await store.notification(id)?.devices else { return nil }
       if devices.accepted > 0, !life.usesFallback, let source = request.source,
         let content = life.content
       {
@@ -141,8 +151,9 @@ extension Owner {
           SHA256Text.of(Array(source.name.utf8)), from: content.from, to: content.to)
       }
       next.tried(
-        reached: devices.reached, left: devices.waiting, retryAfter: retryAfter, reason: reason,
-        at: clock.wall, rules: settings.notifications)
+        reached: devices.reached,
+        left: devices.waiting + (request.mayBeRepeated ? devices.unconfirmedOnce : 0),
+        retryAfter: retryAfter, reason: reason, at: clock.wall, rules: settings.notifications)
     }
     return try await keep(next, after: life, of: id, holding)
   }

@@ -81,16 +81,20 @@ struct TokenAPI: Sendable {
   private func registerPerson(_ wanted: TokenRegistration) async throws -> HTTPResponse {
     let environment = try environment(of: wanted)
     if let trip = wanted.trip { _ = try await api.record(of: trip) }
-    let person = PersonID(wanted)
-    let stored = try await api.store.changePerson(person) {
+    let stored = try await api.store.changePerson(PersonID(wanted)) {
       $0.register(
         wanted.kind, wanted.token, in: environment, osVersion: wanted.osVersion, at: api.clock.wall)
     }
     if let member = wanted.member, wanted.kind == .pushToStart {
       try await api.noteStartToken(of: member, on: stored.trips, hasToken: true)
     }
-    return reply(stored.tokens[wanted.token], member: wanted.member, trip: nil, reach: nil)
+    return reply(
+      stored.tokens[wanted.token], of: PersonID(wanted), trip: nil, reach: nil,
+      warning: wanted.member == nil && wanted.kind == .pushToStart ? Self.unnamed : nil)
   }
+
+  private static let unnamed =
+    "Cards are started for members: this token starts none until it is registered with a \"member\"."
 
   private func registerCard(
     _ wanted: TokenRegistration, activityID: String
@@ -116,7 +120,7 @@ struct TokenAPI: Sendable {
       if isNews { await api.news.changed(owner.trip) }
       let tokens = TripMember(stored: stored.body)?.tokens
       return reply(
-        tokens?[wanted.token], member: owner.member, trip: owner.trip, reach: stored.reach)
+        tokens?[wanted.token], of: .member(owner.member), trip: owner.trip, reach: stored.reach)
     case .unknownTrip: throw ProblemError(.unknownTrip(owner.trip.text))
     case .stored(nil), .unchanged, .ended, .full:
       throw Refusal(
@@ -162,13 +166,22 @@ struct TokenAPI: Sendable {
 
   /// Never the token itself: what is sent back may end in a log.
   private func reply(
-    _ token: RegisteredToken?, member: MemberID?, trip: TripID?, reach: Reach?
+    _ token: RegisteredToken?, of person: PersonID, trip: TripID?, reach: Reach?,
+    warning: String? = nil
   ) -> HTTPResponse {
     var writer = JSONWriter(reservingCapacity: 256)
     writer.object {
-      if let member { $0.member("member", member.text) }
+      switch person {
+      case .member(let member): $0.member("member", member.text)
+      // By it the device can be sent notifications.
+      case .device(let digest): $0.member("device", DeviceID(digest: digest).text)
+      }
       if let trip { $0.member("trip", trip.text) }
       if let reach { $0.member("reach", reach.rawValue) }
+      if let warning {
+        $0.key("warnings")
+        $0.array { $0.string(warning) }
+      }
       guard let token else { return }
       $0.member("kind", token.kind.name)
       if case .update(let activityID) = token.kind { $0.member("activityID", activityID) }

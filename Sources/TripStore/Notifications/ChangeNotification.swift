@@ -10,15 +10,18 @@ package struct NotificationChange: Sendable {
   /// By digest of the device's token. Of a mark ``DeviceMark/sending(attempt:)`` the answer says
   /// whether the device may be sent to.
   package var marks: [(device: String, mark: DeviceMark)]
+  /// Whether a device may be sent to once more, of which another attempt left no answer.
+  package var repeatsUnconfirmed: Bool
 
   package init(
     _ id: NotificationID, from: NotificationLife, to: NotificationLife,
-    marks: [(device: String, mark: DeviceMark)] = []
+    marks: [(device: String, mark: DeviceMark)] = [], repeatsUnconfirmed: Bool = false
   ) {
     self.id = id
     self.from = from
     self.to = to
     self.marks = marks
+    self.repeatsUnconfirmed = repeatsUnconfirmed
   }
 }
 
@@ -52,7 +55,7 @@ extension TripStore {
       arguments: owner.map { "\($0.epoch.number)" } ?? "", change.from.written(), to.written(),
       DueItem.push(change.id.home, id: change.id.name).text,
       to.due.map { "\($0.milliseconds)" } ?? "", to.phase.isOver ? change.id.name : "",
-      to.kept(from: now))
+      to.kept(from: now), change.repeatsUnconfirmed ? 1 : 0)
     for (device, mark) in change.marks {
       command.append(device)
       command.append(mark.text)
@@ -85,8 +88,8 @@ extension TripStore {
       -- Stores a step of a notification, and marks of its devices.
       -- KEYS 1 the notification, 2 its devices, 3 its home's open ones, 4 due, 5 epoch
       -- ARGV 1 epoch of the owner or '', 2 life as it was read, 3 new life, 4 due item, 5 when it is
-      --      due next (ms) or '': never, 6 its name if it is over or '', 7 how long it is kept (ms);
-      --      then pairs of device and mark
+      --      due next (ms) or '': never, 6 its name if it is over or '', 7 how long it is kept (ms),
+      --      8 1 if devices without an answer may be sent to once more; then pairs of device and mark
       -- Answers {1, 1 or 0 for each mark: set}, {0, epoch}: fenced, {-1}: gone, {-2, life}: another
       if ARGV[1] ~= '' then
         local epoch = redis.call('GET', KEYS[5]) or '0'
@@ -97,29 +100,36 @@ extension TripStore {
       if life ~= ARGV[2] and life ~= ARGV[3] then return { -2, life } end
       redis.call('HSET', KEYS[1], 'life', ARGV[3])
       if ARGV[5] == '' then redis.call('ZREM', KEYS[4], ARGV[4])
-      elseif #ARGV == 7 then redis.call('ZADD', KEYS[4], ARGV[5], ARGV[4]) end
+      elseif #ARGV == 8 then redis.call('ZADD', KEYS[4], ARGV[5], ARGV[4]) end
       if ARGV[6] ~= '' then
         redis.call('SREM', KEYS[3], ARGV[6])
         redis.call('PEXPIRE', KEYS[1], ARGV[7])
       end
       local answer = { 1 }
-      for i = 8, #ARGV, 2 do
+      for i = 9, #ARGV, 2 do
         local device, mark = ARGV[i], ARGV[i + 1]
         local kind = string.sub(mark, 1, 1)
         local known = redis.call('HGET', KEYS[2], device)
+        local before = known and string.sub(known, 1, 1)
         local may
-        -- A device is sent to by whoever marks it first, or after APNs put it off; an answer goes
-        -- to a device that is being sent to.
-        if kind == 's' then may = not known or known == mark or string.sub(known, 1, 1) == 'w'
-        else may = known and string.sub(known, 1, 1) == 's' end
+        -- A device is sent to by whoever marks it first, or after APNs put it off, or once more by
+        -- another attempt: its mark begins with S then. An answer goes to a device that is being
+        -- sent to.
+        if kind == 's' then
+          local again = 'S' .. string.sub(mark, 2)
+          if known == again or (before == 's' and known ~= mark and ARGV[8] == '1') then
+            kind, mark = 'S', again
+          end
+          may = not known or known == mark or before == 'w' or (kind == 'S' and before == 's')
+        else may = before == 's' or before == 'S' end
         if may and known ~= mark then
-          if known then redis.call('HINCRBY', KEYS[1], 'n:' .. string.sub(known, 1, 1), -1) end
+          if known then redis.call('HINCRBY', KEYS[1], 'n:' .. before, -1) end
           redis.call('HINCRBY', KEYS[1], 'n:' .. kind, 1)
           redis.call('HSET', KEYS[2], device, mark)
         end
         answer[#answer + 1] = (may or known == mark) and 1 or 0
       end
-      if #ARGV > 7 then redis.call('PEXPIRE', KEYS[2], ARGV[7]) end
+      if #ARGV > 8 then redis.call('PEXPIRE', KEYS[2], ARGV[7]) end
       return answer
       """#,
     isSafeToRepeat: true)

@@ -37,13 +37,14 @@ package struct NotificationRecord: Sendable, Equatable {
     devices.dead = try count(3)
     devices.refused = try count(4)
     devices.waiting = try count(5)
-    devices.unconfirmed = try count(6)
+    devices.unconfirmedOnce = try count(6)
+    devices.unconfirmedTwice = try count(7)
     return NotificationRecord(
       id: id, request: try values[0].bytesValue(), life: life, devices: devices)
   }
 
   /// The counts are named by the letter that a device's mark begins with.
-  static let fields = ["request", "life", "n:a", "n:d", "n:r", "n:w", "n:s"]
+  static let fields = ["request", "life", "n:a", "n:d", "n:r", "n:w", "n:s", "n:S"]
 }
 
 extension TripStore {

@@ -5,16 +5,19 @@ internal import JSON
 internal import LoadHarness
 internal import Transport
 
-/// `fieldcast push`: a notification to a member or to a trip's members.
+/// `fieldcast push`: a notification to a member, to a trip's members or to one device.
 package enum PushCommand: Command {
   static let service = TripsExplainCommand.service
   static let token = Option<String?>.text(
     "token", "TOKEN", environment: "FIELDCAST_TOKEN",
     help: "Where the service asks for one, with the scope push; best in the environment.")
   static let member = Option<String?>.text(
-    "member", "NAME", help: "Sends to all devices of this person. Either this or --trip.")
+    "member", "NAME", help: "Sends to all devices of this person. Either this, --trip or --device.")
   static let trip = Option<String?>.text(
     "trip", "ID", help: "Sends to all members of this trip, each device once.")
+  static let device = Option<String?>.text(
+    "device", "NAME",
+    help: "Sends to a device that was registered without a member, by the name that it got then.")
   static let title = Option<String?>.text("title", "TEXT", help: "The line above the text.")
   static let sound = Option<String?>.text(
     "sound", "FILE", help: "A sound file in the app, or default. Without it, it is silent.")
@@ -33,7 +36,7 @@ package enum PushCommand: Command {
   static let json = Option<Bool>.flag("json", help: "Writes the service's answer, a JSON object.")
 
   package static let help = CommandHelp(
-    "push", summary: "Sends a notification to a member or to a trip's members",
+    "push", summary: "Sends a notification to a member, a trip's members or a device",
     discussion: """
       Asks a running service to send an alert now or at a time. What is sent at once is waited for, \
       up to 20 s, and its outcome shown: how many devices APNs accepted it for, and how many not.
@@ -42,7 +45,8 @@ package enum PushCommand: Command {
       CommandHelp.Positional("TEXT", required: false, help: "What the notification says.")
     ],
     options: [
-      member.spec, trip.spec, title.spec, sound.spec, at.spec, collapseID.spec, request.spec,
+      member.spec, trip.spec, device.spec, title.spec, sound.spec, at.spec, collapseID.spec,
+      request.spec,
       key.spec, service.spec, token.spec, json.spec,
     ],
     examples: [
@@ -83,8 +87,9 @@ package enum PushCommand: Command {
     var recipient = object["to"]?.object ?? [:]
     if let name = arguments[member] { recipient["member"] = .string(name) }
     if let id = arguments[trip] { recipient["trip"] = .string(id) }
+    if let name = arguments[device] { recipient["device"] = .string(name) }
     guard !recipient.isEmpty else {
-      throw UsageError(message: "Nobody is named: give --member NAME or --trip ID.")
+      throw UsageError(message: "Nobody is named: give --member NAME, --trip ID or --device NAME.")
     }
     object["to"] = .object(recipient)
     var alert = object["alert"]?.object ?? [:]

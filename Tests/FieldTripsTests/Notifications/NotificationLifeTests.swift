@@ -122,6 +122,35 @@ import Testing
     #expect(life.problem == "There is no device to send to.")
   }
 
+  @Test func `sends nothing after it expired, whoever takes it over`() throws {
+    var life = try life(sendIn: nil, expiresIn: 100)
+    _ = life.wake(at: start, rules: rules)
+    let before = life
+    let step = life.wake(at: after(99), rules: rules)
+    #expect(step == .send)
+    for (reached, phase) in [(3, NotificationLife.Phase.sent), (0, .expired)] {
+      var life = before
+      let step = life.wake(at: after(100), rules: rules)
+      #expect(step == .close)
+      life.closed(reached: reached, at: after(100))
+      #expect(life.phase == phase)
+      #expect(life.due == nil)
+      #expect(life.problem != nil)
+    }
+  }
+
+  @Test func `that becomes impossible was sent all the same, if some got it`() throws {
+    for (reached, phase) in [(1, NotificationLife.Phase.sent), (0, .failed)] {
+      var life = try life(sendIn: nil)
+      _ = life.wake(at: start, rules: rules)
+      life.tried(
+        reached: reached, left: 2, retryAfter: nil, reason: nil, at: after(1), rules: rules)
+      life.fail("The trip is gone.", reached: reached, at: after(6))
+      #expect(life.phase == phase)
+      #expect(life.problem == "The trip is gone.")
+    }
+  }
+
   @Test func `can be cancelled until it is being sent`() throws {
     var life = try life(sendIn: 600)
     let first = life.cancel(at: start)
@@ -162,6 +191,7 @@ import Testing
         life.tried(
           reached: 1, left: Int.random(in: 0...3, using: &random), retryAfter: nil, reason: nil,
           at: now, rules: rules)
+      case .close: life.closed(reached: 1, at: now)
       case .rest: break
       }
       #expect(NotificationLife(stored: life.written()) == life)
