@@ -13,27 +13,12 @@ import Transport
 import TripStore
 
 @Suite struct `The channels of an app` {
-  /// Asks the simulated APNs for a channel behind the service's back.
-  private func makeChannel(_ world: World) async throws -> String {
-    let configuration = try world.serviceConfiguration()
-    let app = configuration.apps[0]
-    let client = try APNsClient(
-      app: APNsApp(bundleID: try BundleID(app.bundleID), environment: .development),
-      hosts: app.hosts,
-      credentials: .token(ProviderCredentials(key: app.key, clock: world.clock)),
-      clock: world.clock,
-      loop: world.loop)
-    let channel = try await client.createChannel(storage: .mostRecent).get()
-    await client.close()
-    return channel.text
-  }
-
   @Test func `are reported when nobody knows them, and deleted only when a person names them`()
     async throws
   {
     try await World.with { world in
       try await world.withService { caller in
-        let stranger = try await makeChannel(world)
+        let stranger = try await world.makeStrayChannel()
         let trip = try await caller.createTrip()
         let seen = try await caller.call("POST", "/v1/channels/reconcile")
         #expect(seen.status == 200, "\(seen.text)")
@@ -58,7 +43,7 @@ import TripStore
   @Test func `whose trip no longer exists are deleted by the service itself`() async throws {
     try await World.with { world in
       try await world.withService { caller in
-        let channel = try await makeChannel(world)
+        let channel = try await world.makeStrayChannel()
         let store = TripStore(redis: world.redis)
         let app = try AppID(bundleID: world.bundleID, environment: .development)
         // A trip that was forgotten, and whose channel the books still have.
@@ -176,5 +161,22 @@ import TripStore
         #expect(try await anna.cards().count == 2)
       }
     }
+  }
+}
+
+extension World {
+  /// Asks the simulated APNs for a channel behind the service's back.
+  func makeStrayChannel() async throws -> String {
+    let configuration = try serviceConfiguration()
+    let app = configuration.apps[0]
+    let client = try APNsClient(
+      app: APNsApp(bundleID: try BundleID(app.bundleID), environment: .development),
+      hosts: app.hosts,
+      credentials: .token(ProviderCredentials(key: app.key, clock: clock)),
+      clock: clock,
+      loop: loop)
+    let channel = try await client.createChannel(storage: .mostRecent).get()
+    await client.close()
+    return channel.text
   }
 }
