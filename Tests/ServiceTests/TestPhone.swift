@@ -48,14 +48,19 @@ struct TestPhone: Sendable {
   func startCard(
     of trip: TestCaller.Trip, on channel: String? = nil, _ caller: TestCaller
   ) async throws -> TestCard {
+    let card = try await startCard(of: trip, on: channel)
+    if channel == nil { try await register(card, of: trip.id, caller) }
+    return card
+  }
+
+  /// Starts a card of which the service hears nothing yet.
+  func startCard(of trip: TestCaller.Trip, on channel: String?) async throws -> TestCard {
     let state = Array(trip.contentState.utf8)
     let (phone, name) = (phone, member)
     let activity = try await simulator.run { apns, now throws(PhoneError) in
       try apns.startActivity(on: phone, contentState: state, channelID: channel, now: now)
     }
-    let card = TestCard(activityID: activity, name: "\(name)-\(activity)")
-    if channel == nil { try await register(card, of: trip.id, caller) }
-    return card
+    return TestCard(activityID: activity, name: "\(name)-\(activity)")
   }
 
   /// Tells the service the token of a card, which the app may have been woken for.

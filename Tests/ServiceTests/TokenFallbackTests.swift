@@ -1,9 +1,12 @@
 import APNsSimulator
 import Clocks
+import FieldTrips
 import FieldcastServer
+import Foundation
 import HTTP
 import JSON
 import Testing
+import TripStore
 
 @Suite struct `Members without channels` {
   /// Phones on the channel and phones with tokens, a token that dies and one that is rotated: all
@@ -126,6 +129,86 @@ import Testing
         }
         #expect((400...800).contains(after - before), "\(after - before) pushes for two states")
       }
+    }
+  }
+
+  /// Hundreds of tokens beside a channel, at the machine's own pace; `FIELDCAST_TEST_TOKENS=3000`
+  /// makes it thousands. Times are printed and not judged; who is first is.
+  @Test func `are thousands, and all have the newest state soon after the channel`() async throws {
+    try await World.with(speed: 1) { world in
+      try await world.withService { caller in
+        let count =
+          ProcessInfo.processInfo.environment["FIELDCAST_TEST_TOKENS"].flatMap(Int.init) ?? 600
+        let trip = try await caller.createTrip()
+        try await world.addPhones(20, to: trip.channelID, showing: trip.contentState)
+        let registering = world.clock.now
+        let phones = try await Self.register(count, on: trip, world)
+        // Each was sent the state on its own, and that has not driven the timestamps ahead.
+        let read = try await caller.call("GET", "/v1/trips/\(trip.id)")
+        #expect(read.body["members"]?["updateToken"]?.int64 == Int64(count))
+        let ahead = try #require(read.body["lastTimestamp"]?.int64) - world.clock.wall.wholeSeconds
+        #expect(ahead <= 5, "the timestamps are \(ahead) s ahead")
+        print("\(count) tokens registered in \(world.clock.now - registering)")
+        for number in 1...2 {
+          let began = world.clock.now
+          try await caller.note("n\(number)", on: trip.id)
+          try await world.waitForBroadcast(on: trip.channelID, notes: Int64(number))
+          let broadcast = world.clock.now - began
+          let missing = try await Self.phones(phones, notShowing: Int64(number), world)
+          #expect(!missing.isEmpty, "the channel was kept waiting by the tokens")
+          try await world.waitUntil("all \(count) show it") {
+            try await Self.phones(phones, notShowing: Int64(number), world).isEmpty
+          }
+          print("note \(number): channel after \(broadcast), all after \(world.clock.now - began)")
+        }
+        #expect(await world.simulator.run { apns, _ in apns.complaints.count } == 0)
+      }
+    }
+  }
+
+  /// Phones with cards, whose tokens all come at once, as another node takes them in.
+  private static func register(
+    _ count: Int, on trip: TestCaller.Trip, _ world: World
+  ) async throws -> Set<Int> {
+    let store = TripStore(redis: world.redis)
+    let id = try TripID(trip.id)
+    return try await withThrowingTaskGroup(of: [Int].self) { group in
+      for worker in 0..<16 {
+        group.addTask {
+          var phones: [Int] = []
+          for number in stride(from: worker, to: count, by: 16) {
+            let phone = try await TestPhone.make(SystemVersion(17, 4), of: "m\(number)", in: world)
+            let card = try await phone.startCard(of: trip, on: nil)
+            let token = try PushToken(try await phone.token(of: card))
+            var member = TripMember()
+            member.register(
+              token, of: card.name, environment: .development, osVersion: try OSVersion("17.4"),
+              at: world.clock.wall)
+            let record = MemberRecord(member, channelIsOpen: true)
+            _ = try await store.changeMember(
+              try MemberID(phone.member), of: id, at: world.clock.wall, announce: true
+            ) { _ in record }
+            phones.append(phone.phone)
+          }
+          return phones
+        }
+      }
+      return try await group.reduce(into: []) { $0.formUnion($1) }
+    }
+  }
+
+  private static func phones(
+    _ phones: Set<Int>, notShowing notes: Int64, _ world: World
+  ) async throws -> Set<Int> {
+    let wanted = #"{"notesCaptured":\#(notes)}"#
+    return try await world.simulator.run { apns, now throws(PhoneError) in
+      var missing = phones
+      for phone in phones {
+        if try apns.cards(of: phone, now: now).last?.contentState == wanted {
+          missing.remove(phone)
+        }
+      }
+      return missing
     }
   }
 

@@ -82,6 +82,26 @@ import Testing
     }
   }
 
+  @Test func `is over on a card whose token comes after the end`() async throws {
+    try await World.with { world in
+      try await world.withService { caller in
+        let trip = try await create("", caller)
+        let anna = try await TestPhone.make(SystemVersion(17, 4), of: "anna", in: world)
+        try await anna.join(trip.id, caller, withStartToken: true, #""start":"push""#)
+        let card = try await anna.waitForCard(withToken: true)
+        try await caller.note("a", on: trip.id)
+        _ = try await caller.call("POST", "/v1/trips/\(trip.id)/end", #"{"dismissal":600}"#)
+        try await world.waitUntil("the trip has ended") {
+          try await caller.call("GET", "/v1/trips/\(trip.id)").body["phase"]?.string == "ended"
+        }
+        // The person allowed the card only now, or the app was not running before.
+        try await anna.register(card, of: trip.id, caller)
+        try await anna.waitForEnd()
+        try await anna.waitUntilItShows(1)
+      }
+    }
+  }
+
   @Test func `goes on for who stays and for who comes back`() async throws {
     try await World.with { world in
       try await world.withService { caller in

@@ -28,6 +28,8 @@ final class OwnedTrip: @unchecked Sendable {
   var waves: TokenWaves?
   /// When its members are next looked through for cards to start; nil while that is not known.
   var cardsDueAt: UnixTime?
+  /// What was reserved last for single cards.
+  var reservedForSome: (purpose: BroadcastPurpose, state: ReservedState)?
   /// Times in a row that APNs refused starts for now.
   var startFailures = 0
   /// Goes along with the next priority-10 broadcast.

@@ -37,17 +37,28 @@ struct MemberBook: Sendable {
 }
 
 extension Owner {
-  /// Those of a trip's members who have not left meanwhile.
-  func present(
-    _ members: some Sequence<MemberID>, of trip: OwnedTrip
-  ) async throws(StoreError) -> [(id: MemberID, record: MemberRecord)] {
-    var present: [(id: MemberID, record: MemberRecord)] = []
-    for member in members {
-      if let record = try await store.member(member, of: trip.id) {
-        present.append((member, record))
+  /// Reserves what is sent to single cards: a start, or the state for who has a new token.
+  ///
+  /// Hundreds may come one by one within a second, and each with a timestamp of its own would drive
+  /// the trip's far ahead of the clock. So they share one a second, unless the state is another:
+  /// then the second is waited for.
+  func reserveForSome(
+    _ purpose: BroadcastPurpose, of trip: OwnedTrip
+  ) async throws(StoreError) -> ReserveOutcome {
+    if let (last, state) = trip.reservedForSome {
+      let lead = UnixTime(wholeSeconds: state.timestampSeconds + 1) - clock.wall
+      if lead > .zero {
+        if last == purpose, state.revision == trip.revision, state.life == trip.life {
+          return .reserved(state)
+        }
+        // Not longer, where the clock was set back.
+        try? await loop.sleep(for: clock.real(min(lead, .seconds(2))))
       }
     }
-    return present
+    let outcome = try await reserve(
+      purpose, for: trip, timestampSeconds: clock.wall.wholeSeconds)
+    if case .reserved(let state) = outcome { trip.reservedForSome = (purpose, state) }
+    return outcome
   }
 
   /// - Parameter life: what is kept of the members must agree with it.

@@ -6,7 +6,8 @@ internal import TripStore
 /// someone else, whose card was lost, or whose card the system is about to end.
 ///
 /// A start is recorded before it is sent, with the person's budget and with the member's card. If
-/// the node dies between the two, that member is not started; never would one see two cards.
+/// the node dies between the two, that member is not started; never would one see two cards. So few
+/// are recorded at a time.
 extension Owner {
   /// Looks through all members, and starts the cards that may be started now.
   func startMembers(of trip: OwnedTrip) {
@@ -45,6 +46,7 @@ extension Owner {
       guard trip.isHeld, !isDraining, trip.life.mayPublishUpdate else { return }
       do throws(StoreError) {
         let page = try await store.members(of: trip.id, after: cursor, limit: 200)
+        oweFirstStates(page.members, of: trip)
         next = min(next, try await start(page.members, of: trip) ?? next)
         cursor = page.next
       } catch {
@@ -57,10 +59,27 @@ extension Owner {
     await lookAgain(at: next, for: trip, isExact: true)
   }
 
+  /// A token that APNs never accepted anything for came when another node had the trip, which died
+  /// before it sent the state: it is to be sent, unless that is under way here.
+  private func oweFirstStates(
+    _ members: [(id: MemberID, record: MemberRecord)], of trip: OwnedTrip
+  ) {
+    let now = clock.wall
+    guard trip.waves?.isRunning != true else { return }
+    let unsent = members.filter { (id, record) in
+      guard record.reach == .updateToken, trip.waves?.owed.contains(id) != true else {
+        return false
+      }
+      let tokens = TripMember(stored: record.body)?.tokens.cards ?? []
+      return tokens.contains { $0.acceptedIn.isEmpty && $0.mayBeVisible(at: now) }
+    }
+    if !unsent.isEmpty { owe(unsent.map(\.id), of: trip) }
+  }
+
   private func passThrough(_ members: [MemberID], of trip: OwnedTrip) async {
     guard trip.isHeld, !isDraining, trip.life.mayPublishUpdate else { return }
     do throws(StoreError) {
-      if let next = try await start(present(members, of: trip), of: trip) {
+      if let next = try await start(store.members(members, of: trip.id), of: trip) {
         await lookAgain(at: next, for: trip, isExact: false)
       }
     } catch {
@@ -84,9 +103,22 @@ extension Owner {
       case .never?, nil: break
       }
     }
-    guard !waiting.isEmpty else { return next }
-    let reserved = try await reserve(.update, for: trip, timestampSeconds: now.wholeSeconds)
-    guard case .reserved(let state) = reserved else { return next }
+    for start in stride(from: 0, to: waiting.count, by: Self.startsAtATime) {
+      let part = Array(waiting[start..<min(start + Self.startsAtATime, waiting.count)])
+      guard trip.isHeld, !isDraining else { return next }
+      next = [next, try await begin(part, of: trip)].compactMap(\.self).min()
+    }
+    return next
+  }
+
+  /// - Parameter waiting: members whose cards may be started now.
+  /// - Returns: when one of them is to be looked at again.
+  private func begin(
+    _ waiting: [MemberID], of trip: OwnedTrip
+  ) async throws(StoreError) -> UnixTime? {
+    guard case .reserved(let state) = try await reserveForSome(.update, of: trip) else {
+      return nil
+    }
     let round = StartRound(
       book: book(of: trip, in: state.life), definition: trip.definition, type: trip.type,
       state: state)
@@ -98,15 +130,19 @@ extension Owner {
         ["trip": "\(trip.id)", "members": "\(grants.withheld)"])
     }
     let again = try await send(grants.starts, round, of: trip)
-    return [next, grants.next, again].compactMap(\.self).min()
+    return [grants.next, again].compactMap(\.self).min()
   }
 
-  /// - Returns: when those whom APNs refused for now are to be tried again.
+  /// What a crash may leave unstarted: these are recorded, and nobody knows of their starts.
+  private static var startsAtATime: Int { 50 }
+
+  /// - Returns: when those whom APNs refused are to be tried again.
   private func send(
     _ starts: [StartRound.Start], _ round: StartRound, of trip: OwnedTrip
   ) async throws(StoreError) -> UnixTime? {
     var left = starts
-    var throttled = 0
+    var refused = 0
+    var least = Duration.seconds(30)
     // A dead token gives way to another of the same person; there are few.
     for _ in 0..<4 where !left.isEmpty {
       let answers = await round.send(left)
@@ -114,28 +150,29 @@ extension Owner {
       noteStorm(answers.map(\.answer))
       let outcome = try await round.settle(answers, isStorm: storm.isRaging)
       if outcome.accepted > 0 { trip.startFailures = 0 }
-      throttled += outcome.throttled
+      refused += outcome.refused
       if !outcome.following.isEmpty { owe(outcome.following, of: trip) }
       if let defect = outcome.defect {
         log.error("APNs refuses starts", ["trip": "\(trip.id)", "reason": defect])
+        least = .seconds(60)
       }
       left = outcome.again
     }
-    guard throttled > 0 else { return nil }
-    let pause = Duration.seconds(30 << min(trip.startFailures, 5))
+    guard refused > 0 else { return nil }
+    let pause = max(least, .seconds(30 << min(trip.startFailures, 5)))
     trip.startFailures += 1
     return clock.wall + pause
   }
 
   /// How long a pass may take before another begins.
-  private static var passLimit: Duration { .seconds(60) }
+  static var passLimit: Duration { .seconds(60) }
 
   /// Remembers durably when the trip's members are to be looked through.
   ///
   /// - Parameter isExact: whether this replaces an earlier time.
   /// - Returns: false when that cannot be stored now, since the partition or the store is lost.
   @discardableResult
-  private func lookAgain(at time: UnixTime, for trip: OwnedTrip, isExact: Bool) async -> Bool {
+  func lookAgain(at time: UnixTime, for trip: OwnedTrip, isExact: Bool) async -> Bool {
     if !isExact, let known = trip.cardsDueAt, known <= time { return true }
     trip.cardsDueAt = time
     var retry = Retry()

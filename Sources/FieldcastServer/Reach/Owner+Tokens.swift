@@ -56,6 +56,14 @@ extension Owner {
       }
     } while cursor != nil
     guard update.isEnd else { return true }
+    return await payAgain(waves, of: trip)
+  }
+
+  /// Nothing comes after an end, so who could not be sent it is tried again at once.
+  ///
+  /// - Returns: false if the next owner has to do it.
+  private func payAgain(_ waves: TokenWaves, of trip: OwnedTrip) async -> Bool {
+    var retry = Retry(longest: .seconds(2))
     for _ in 0..<4 where !waves.owed.isEmpty && trip.isHeld && !isDraining {
       guard (try? await retry.pause(on: loop)) != nil else { return false }
       await payOwed(waves, of: trip)
@@ -126,7 +134,10 @@ extension Owner {
     }
     guard !waves.isRunning, !waves.owed.isEmpty, !isDraining, trip.isHeld else { return }
     waves.isRunning = true
+    // Should this node die on the way, another one finds by then whom nothing was sent.
+    await lookAgain(at: clock.wall + Self.passLimit, for: trip, isExact: false)
     await payOwed(waves, of: trip)
+    if !trip.life.acceptsTriggers { _ = await payAgain(waves, of: trip) }
     waves.isRunning = false
     // A state that came meanwhile.
     if waves.pending != nil {
@@ -142,14 +153,18 @@ extension Owner {
     waves.owed = []
     do throws(StoreError) {
       let letters = TokenRound.letters(
-        to: try await present(members, of: trip), at: clock.wall)
+        to: try await store.members(members, of: trip.id), at: clock.wall)
       guard !letters.isEmpty else { return }
-      let isEnd = trip.life.mayPublishEnd
-      let reserved = try await reserve(
-        isEnd ? .end : .update, for: trip, timestampSeconds: clock.wall.wholeSeconds)
-      guard case .reserved(let state) = reserved else { return }
+      let purpose: BroadcastPurpose =
+        switch trip.life.phase {
+        case .scheduled, .live: .update
+        case .ending: .end
+        // A card that was started shortly before the end may hand over its token after it.
+        case .ended: .lateEnd
+        }
+      guard case .reserved(let state) = try await reserveForSome(purpose, of: trip) else { return }
       let update = CardUpdate(
-        isEnd: isEnd, priority: 10, state: state, alert: nil, sentAt: clock.wall)
+        isEnd: purpose != .update, priority: 10, state: state, alert: nil, sentAt: clock.wall)
       try await round(update, letters, frugally: update.priority, waves, of: trip)
     } catch {
       waves.owed.formUnion(members)

@@ -23,11 +23,10 @@ extension AppGateway {
   ) async -> [TokenPushAnswer] {
     do {
       let payload = try Self.payload(order, of: type).encoded()
-      // A phone that was away gets one start of a trip, the newest.
+      // A phone that was away gets one start of a trip, the newest, and none once that is over.
+      let end = min(order.sentAt + LiveActivityLimits.activeLife, order.state.life.times.endsAt)
       let options = try PushOptions(
-        .liveActivity, priority: .immediate,
-        expiration: .until(order.sentAt + LiveActivityLimits.activeLife),
-        collapseID: order.trip.text)
+        .liveActivity, priority: .immediate, expiration: .until(end), collapseID: order.trip.text)
       return await send(payload, options, to: tokens)
     } catch {
       return tokens.map { _ in .defect("\(error)") }

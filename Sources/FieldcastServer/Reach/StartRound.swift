@@ -29,8 +29,8 @@ struct StartRound: Sendable {
     /// Starts that certainly came to nothing and may go another way.
     var again: [Start] = []
     var accepted = 0
-    /// Refused for now, to be tried again later.
-    var throttled = 0
+    /// Refused for now, or for a fault of ours, to be tried again later.
+    var refused = 0
     /// Members with a card that follows one with a token, which is to be ended.
     var following: [MemberID] = []
     /// Why APNs refuses starts by good tokens; the last reason.
@@ -137,12 +137,17 @@ struct StartRound: Sendable {
       case .unsure: break  // there may be a card
       case .defect(let reason):
         outcome.defect = reason
+        outcome.refused += 1
         try await refused(start)
       case .later:
-        outcome.throttled += 1
+        outcome.refused += 1
         try await refused(start)
       case .said(let said):
-        if let next = try await judge(said, start, isStorm: isStorm) { outcome.again.append(next) }
+        switch try await judge(said, start, isStorm: isStorm) {
+        case .again(let next): outcome.again.append(next)
+        case .later: outcome.refused += 1
+        case .nothing: break
+        }
         guard said == .accepted else { continue }
         outcome.accepted += 1
         if case .onChannel = start.way, try await isFollowing(start) {
@@ -170,25 +175,35 @@ struct StartRound: Sendable {
     try await refund(start.member, start.at)
   }
 
-  /// - Returns: how to start the member's card instead, after a certain refusal.
+  private enum Verdict {
+    /// How to start the member's card instead, after a certain refusal.
+    case again(Start)
+    /// By the same token: its app named it again after APNs had given it up.
+    case later
+    case nothing
+  }
+
   private func judge(
     _ answer: TokenAnswer, _ start: Start, isStorm: Bool
-  ) async throws(StoreError) -> Start? {
+  ) async throws(StoreError) -> Verdict {
     let now = book.clock.wall
     let person = try await book.store.changePerson(.member(start.member)) {
       _ = $0.answered(
         answer, to: start.token, in: start.environment, served: book.served, isStorm: isStorm,
         at: now)
     }
-    guard answer != .accepted else { return nil }
-    if let next = person.tokens.starts.first {
+    guard answer != .accepted else { return .nothing }
+    let next = person.tokens.starts.first
+    let isSame = next?.token == start.token && next?.environment == start.environment
+    if let next, !isSame {
       var way: RemoteStart?
       // The record of the start stands: it is the same one, by another token.
       try await book.change(start.member) { way = self.way(of: next, $0) }
-      if let way, next.token != start.token || next.environment != start.environment {
-        return Start(
-          member: start.member, token: next.token, environment: next.environment, way: way,
-          at: start.at)
+      if let way {
+        return .again(
+          Start(
+            member: start.member, token: next.token, environment: next.environment, way: way,
+            at: start.at))
       }
     }
     try await book.change(start.member) {
@@ -196,7 +211,7 @@ struct StartRound: Sendable {
       $0.hasStartToken = !person.tokens.starts.isEmpty
     }
     try await refund(start.member, start.at)
-    return nil
+    return isSame ? .later : .nothing
   }
 
   private func way(of token: RegisteredToken, _ member: TripMember) -> RemoteStart? {

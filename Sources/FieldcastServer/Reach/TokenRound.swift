@@ -103,6 +103,8 @@ struct TokenRound: Sendable {
       case .said(.accepted) where letter.token.acceptedIn.contains(letter.environment): break
       case .said(let said):
         switch try await judge(said, letter, isStorm: isStorm) {
+        // Its app named it again after APNs had given it up: this push has reached nobody.
+        case .kept where said != .accepted: outcome.owed.append(letter.member)
         case .kept, .gone: break
         case .moved(let other):
           outcome.moved.append(

@@ -44,15 +44,30 @@ extension TripStore {
       let (next, values) = try Self.scanned(reply)
       return (next, try RESPValue.array(values).stringsValue())
     }
-    var page = MemberPage(members: [], next: next)
-    guard !ids.isEmpty else { return page }
-    let records = try await call(RedisCommand("HMGET", keys.members(trip), Spread(ids)))
-    try reading { () throws(RedisError) in
-      for (id, record) in zip(ids, try records.arrayValue()) where !record.isNull {
-        page.members.append((try Self.memberID(.bulk(Array(id.utf8))), try .read(record)))
+    let members = try reading { () throws(RedisError) in
+      try ids.map { (id) throws(RedisError) in try Self.memberID(.bulk(Array(id.utf8))) }
+    }
+    return MemberPage(members: try await self.members(members, of: trip), next: next)
+  }
+
+  /// Those of some members who are on the trip.
+  package func members(
+    _ ids: some Collection<MemberID>, of trip: TripID
+  ) async throws(StoreError) -> [(id: MemberID, record: MemberRecord)] {
+    var present: [(id: MemberID, record: MemberRecord)] = []
+    var rest = Array(ids)[...]
+    while !rest.isEmpty {
+      let part = rest.prefix(500)
+      rest = rest.dropFirst(500)
+      let records = try await call(
+        RedisCommand("HMGET", keys(of: trip).members(trip), Spread(part.map(\.text))))
+      try reading { () throws(RedisError) in
+        for (id, record) in zip(part, try records.arrayValue()) where !record.isNull {
+          present.append((id, try .read(record)))
+        }
       }
     }
-    return page
+    return present
   }
 
   static func scanned(

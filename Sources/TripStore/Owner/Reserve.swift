@@ -3,11 +3,21 @@ package import FieldTrips
 internal import Redis
 
 /// What a broadcast is for.
-package enum BroadcastPurpose: String, Hashable, Sendable {
+package enum BroadcastPurpose: Hashable, Sendable {
   /// The newest content-state, also as a refresh: the trip must be live.
   case update
   /// The end event: the trip must be ending.
   case end
+  /// The end event to a card whose token came when all others had it: the trip must have ended.
+  case lateEnd
+
+  fileprivate var phase: String {
+    switch self {
+    case .update: "live"
+    case .end: "ending"
+    case .lateEnd: "ended"
+    }
+  }
 }
 
 /// What a broadcast is to carry, read and reserved in one step.
@@ -47,7 +57,7 @@ extension TripStore {
     let keys = keys(owner.partition)
     let command = RedisCommand(
       Self.reserveScript, keys: [keys.epoch, keys.trip(trip)],
-      arguments: owner.epoch.number, purpose == .end ? "ending" : "live", timestampSeconds,
+      arguments: owner.epoch.number, purpose.phase, timestampSeconds,
       anchor.map { String($0.nanoseconds) } ?? "")
     let reply = try await call(command)
     return try reading { () throws(RedisError) in try ReserveOutcome.read(reply) }
