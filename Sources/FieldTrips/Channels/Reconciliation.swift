@@ -70,13 +70,11 @@ package struct Reconciliation: Sendable, Equatable {
   ///     turned into a channel in between.
   ///   - previous: ``seen`` of the last reconciliation. What stood there already cannot be the
   ///     result of an intent that is still open. Without it, every unknown channel might be.
-  ///   - foreign: channels that are known to be another service's.
   ///   - trips: all trips that exist, or nil if that is not known.
   ///   - settling: how long after a request the answer and Apple's list may lag behind.
   package init(
     listing: ChannelListing, known: [KnownChannel], intents: [ChannelIntent],
-    previous: Set<ChannelID>? = nil,
-    foreign: Set<ChannelID> = [], trips: Set<TripID>? = nil,
+    previous: Set<ChannelID>? = nil, trips: Set<TripID>? = nil,
     ownership: ChannelOwnership = .shared, settling: Duration = .seconds(60)
   ) {
     let settledBefore = listing.askedAt - settling
@@ -84,7 +82,7 @@ package struct Reconciliation: Sendable, Equatable {
     where record.createdAt < settledBefore {
       sort(record, isListed: listing.channels.contains(record.id), trips)
     }
-    let unknown = listing.channels.subtracting(foreign).subtracting(known.map(\.id))
+    let unknown = listing.channels.subtracting(known.map(\.id))
     let fresh = unknown.filter { previous?.contains($0) != true }.sorted()
     orphans = unknown.subtracting(fresh).sorted()
     let intents = intents.sorted {

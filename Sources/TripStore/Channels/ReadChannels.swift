@@ -62,16 +62,6 @@ extension TripStore {
       foreign: try counts[2].get())
   }
 
-  /// Channels that APNs lists and that are in nobody's books.
-  package func foreignChannels(of app: AppID) async throws(StoreError) -> Set<ChannelID> {
-    let reply = try await call(RedisCommand("SMEMBERS", AppKeys(app).foreign))
-    return try reading { () throws(RedisError) in
-      var channels: Set<ChannelID> = []
-      for value in try reply.arrayValue() { channels.insert(try ChannelID.read(value)) }
-      return channels
-    }
-  }
-
   /// Remembers which of the channels that APNs lists are not ours, in place of what was remembered.
   package func setForeignChannels(
     _ channels: Set<ChannelID>, of app: AppID

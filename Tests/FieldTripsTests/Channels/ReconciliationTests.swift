@@ -24,12 +24,12 @@ private func channel(_ name: String) throws -> ChannelID { try ChannelID(name) }
   @Test func `tells what is ours, lost, gone, abandoned and an orphan`() throws {
     let (trip, other) = (try sampleTrip(), TripID(randomBytes: .init(repeating: 9)))
     let found = Reconciliation(
-      listing: try listing("kept", "left", "warm", "theirs", "stray"),
+      listing: try listing("kept", "left", "warm", "stray"),
       known: [
         try known("kept", .trip(trip)), try known("lost", .trip(trip)),
         try known("gone", .deletion), try known("left", .trip(other)), try known("warm", .warm),
         try known("new", .warm, at: later - .seconds(5)),
-      ], intents: [], foreign: [try channel("theirs")], trips: [trip])
+      ], intents: [], trips: [trip])
     #expect(found.lost.map(\.id) == [try channel("lost")])
     #expect(found.alreadyDeleted.map(\.id) == [try channel("gone")])
     #expect(found.abandoned.map(\.id) == [try channel("left")])
