@@ -33,19 +33,10 @@ extension AppGateway {
   func notify(
     _ push: Push, _ id: NotificationID, to letters: [NotificationLetter]
   ) async -> [TokenPushAnswer] {
-    var answers = [TokenPushAnswer](repeating: .said(.unknown), count: letters.count)
-    var items: [AddressedPush] = []
-    var places: [Int] = []
-    // One that APNs could never have given is answered as APNs would.
-    for (index, letter) in letters.enumerated() {
-      guard let token = DeviceToken(letter.token.token.hex) else { continue }
-      items.append(AddressedPush(push, to: token, id: letter.apnsID(of: id)))
-      places.append(index)
+    await answers(to: letters.map(\.token.token)) { known, places in
+      await client.push(
+        zip(known, places).map { AddressedPush(push, to: $0, id: letters[$1].apnsID(of: id)) })
     }
-    for (place, result) in zip(places, await client.push(items)) {
-      answers[place] = Self.answer(result)
-    }
-    return answers
   }
 }
 

@@ -53,14 +53,27 @@ extension AppGateway {
     _ payload: [UInt8], _ options: PushOptions, to tokens: [PushToken]
   ) async -> [TokenPushAnswer] {
     let push = Push(options, payload: payload)
+    return await answers(to: tokens) { known, _ in await client.push(push, to: known) }
+  }
+
+  /// Sends to those tokens that APNs may have given; the others are answered as APNs would.
+  ///
+  /// - Parameter push: gets the tokens to send to and their places among all, and answers each.
+  /// - Returns: an answer for each token, in their order.
+  func answers(
+    to tokens: [PushToken], _ push: ([DeviceToken], [Int]) async -> [PushResult]
+  ) async -> [TokenPushAnswer] {
     var answers = [TokenPushAnswer](repeating: .said(.unknown), count: tokens.count)
-    var known: [(index: Int, token: DeviceToken)] = []
-    // One that APNs could never have given is answered as APNs would.
-    for (index, token) in tokens.enumerated() {
-      if let token = DeviceToken(token.hex) { known.append((index, token)) }
+    var known: [DeviceToken] = []
+    var places: [Int] = []
+    for (place, token) in tokens.enumerated() {
+      guard let token = DeviceToken(token.hex) else { continue }
+      known.append(token)
+      places.append(place)
     }
-    let results = await client.push(push, to: known.map(\.token))
-    for (entry, result) in zip(known, results) { answers[entry.index] = Self.answer(result) }
+    for (place, result) in zip(places, await push(known, places)) {
+      answers[place] = Self.answer(result)
+    }
     return answers
   }
 
@@ -81,7 +94,7 @@ extension AppGateway {
       contentState: type.definition.envelope.wrap(state), alert: alert)
   }
 
-  static func answer(_ result: PushResult) -> TokenPushAnswer {
+  private static func answer(_ result: PushResult) -> TokenPushAnswer {
     switch result {
     case .accepted: return .said(.accepted)
     case .refused(let refusal): return answer(refusal)

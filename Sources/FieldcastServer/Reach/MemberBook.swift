@@ -6,21 +6,14 @@ internal import TripStore
 /// What is kept of a trip's members, and the ways to their phones.
 struct MemberBook: Sendable {
   let trip: TripID
-  let app: AppID
   let channelIsOpen: Bool
-  let gateways: [AppID: AppGateway]
+  /// The app's ways to APNs that this service has.
+  let ways: [AppID.Environment: AppGateway]
   let store: TripStore
   let clock: ServiceClock
 
-  /// The app's way to APNs in one environment, if this service has it.
-  func gateway(_ environment: AppID.Environment) -> AppGateway? {
-    gateways.first { $0.key.bundleID == app.bundleID && $0.key.environment == environment }?.value
-  }
-
   /// The environments that a token may be tried in.
-  var served: Set<AppID.Environment> {
-    Set(AppID.Environment.allCases.filter { gateway($0) != nil })
-  }
+  var served: Set<AppID.Environment> { Set(ways.keys) }
 
   /// Changes what is kept of a member; of one who has left nothing is.
   ///
@@ -64,7 +57,7 @@ extension Owner {
   /// - Parameter life: what is kept of the members must agree with it.
   func book(of trip: OwnedTrip, in life: TripLife) -> MemberBook {
     MemberBook(
-      trip: trip.id, app: trip.definition.app, channelIsOpen: life.channel.openID != nil,
-      gateways: lanes.mapValues(\.gateway), store: store, clock: clock)
+      trip: trip.id, channelIsOpen: life.channel.openID != nil,
+      ways: ways(of: trip.definition.app.bundleID), store: store, clock: clock)
   }
 }

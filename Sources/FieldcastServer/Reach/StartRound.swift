@@ -123,7 +123,7 @@ struct StartRound: Sendable {
         trip: book.trip, way: group.way, state: state, attributes: definition.attributes,
         sentAt: book.clock.wall)
       let said =
-        await book.gateway(group.environment)?.start(order, of: type, to: own.map(\.token))
+        await book.ways[group.environment]?.start(order, of: type, to: own.map(\.token))
         ?? own.map { _ in .defect("No app of that environment is configured here.") }
       for (start, answer) in zip(own, said) { answers.append((start, answer)) }
     }

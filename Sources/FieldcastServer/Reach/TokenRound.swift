@@ -61,7 +61,7 @@ struct TokenRound: Sendable {
     var answers: [Answered] = []
     let groups = sorted(letters, update, frugalPriority)
     for environment in AppID.Environment.allCases {
-      guard let gateway = book.gateway(environment) else { continue }
+      guard let gateway = book.ways[environment] else { continue }
       for (update, group) in groups {
         let own = group.filter { $0.environment == environment }
         guard !own.isEmpty else { continue }
