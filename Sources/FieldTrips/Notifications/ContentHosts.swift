@@ -46,7 +46,7 @@ package struct ContentHosts: Sendable, Hashable {
       problems += inner.finish()
     }
     if list.isEmpty { reader.add(.missingField, "hosts", "Name at least one host.") }
-    let addresses = reader.texts("privateAddresses")
+    let addresses = reader.strings("privateAddresses") ?? []
     let trustFile = reader.string("trustFile", bytes: 1...4_096)
     problems += reader.finish()
     if let refusal = Refusal(problems) { throw refusal }
@@ -56,7 +56,7 @@ package struct ContentHosts: Sendable, Hashable {
   private static func readHost(_ reader: inout ObjectReader) -> Host? {
     let name = reader.string("host", isRequired: true, bytes: 1...253)?.lowercased()
     let port = reader.integer("port", in: 1...65_535) ?? 443
-    let tokens = reader.texts("tokens")
+    let tokens = reader.strings("tokens") ?? []
     if let name, !ContentURL.isName(name) {
       reader.add(.badValue, "host", "\(quoted(name)) is not the name of a host.")
     }
@@ -69,18 +69,5 @@ package struct ContentHosts: Sendable, Hashable {
       reader.add(.badValue, "tokens", "A token is 1 to 4096 ASCII characters without blanks.")
     }
     return name.map { Host(name: $0, port: Int(port), tokens: tokens) }
-  }
-}
-
-extension ObjectReader {
-  fileprivate mutating func texts(_ key: String) -> [String] {
-    guard let value = value(key) else { return [] }
-    guard let list = value.array else {
-      add(.wrongType, key, "Expected an array of strings, found \(found(value)).")
-      return []
-    }
-    let texts = list.compactMap(\.string)
-    if texts.count != list.count { add(.wrongType, key, "Expected strings only.") }
-    return texts
   }
 }
