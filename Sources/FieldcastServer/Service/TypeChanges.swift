@@ -13,10 +13,9 @@ struct TypeChanges {
   func check(_ types: [ActivityType], isAccepted: Bool) async throws {
     let known = try await store.typeDefinitions()
     var problems: [String] = []
-    for type in types {
-      guard let bytes = known[type.name], bytes != type.definition.json.serialized() else {
-        continue
-      }
+    let current = types.map { ($0, $0.definition.json.serialized()) }
+    for (type, now) in current {
+      guard let bytes = known[type.name], bytes != now else { continue }
       guard let old = definition(type.name, bytes) else { continue }
       let found = old.problemsOfChange(to: type.definition)
       problems += found.map { "\(type.name)\($0.path): \($0.message)" }
@@ -30,8 +29,8 @@ struct TypeChanges {
           + "left, start once with --accept-type-changes.")
     }
     for problem in problems { log.warning("a change of a type is accepted", ["change": problem]) }
-    let current = types.map { ($0.name, $0.definition.json.serialized()) }
-    try await store.remember(typeDefinitions: Dictionary(uniqueKeysWithValues: current))
+    try await store.remember(
+      typeDefinitions: Dictionary(uniqueKeysWithValues: current.map { ($0.name, $1) }))
   }
 
   private func definition(_ name: String, _ bytes: [UInt8]) -> ActivityTypeDefinition? {
