@@ -14,14 +14,6 @@ package struct LogID: Hashable, Comparable, Sendable, CustomStringConvertible {
   package static let start = LogID(milliseconds: 0, sequence: 0)
 
   /// Reads `1526919030474-55`.
-  package init?(_ text: some StringProtocol) {
-    let parts = text.split(separator: "-", omittingEmptySubsequences: false)
-    guard parts.count == 2, let milliseconds = UInt64(parts[0]), let sequence = UInt64(parts[1])
-    else { return nil }
-    self.init(milliseconds: milliseconds, sequence: sequence)
-  }
-
-  /// Reads the same as bytes.
   init?(ascii bytes: [UInt8]) {
     guard let id = StreamID(ascii: bytes) else { return nil }
     self.init(id)

@@ -44,8 +44,10 @@ extension TripStore {
 
 extension LogID {
   static func readCursor(_ reply: RESPValue) throws(RedisError) -> LogID {
-    guard let text = try reply.optionalString() else { return .start }
-    guard let id = LogID(text) else { throw reply.unexpected("a log ID") }
+    if reply.isNull { return .start }
+    guard let id = LogID(ascii: try reply.bytesValue()) else {
+      throw reply.unexpected("a log ID")
+    }
     return id
   }
 }
