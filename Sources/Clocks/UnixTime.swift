@@ -26,6 +26,10 @@ public struct UnixTime: Hashable, Comparable, Sendable {
     return remainder < 0 ? quotient - 1 : quotient
   }
 
+  /// The same in whole milliseconds, rounded down: what a store keeps of it, so that what was written
+  /// and read again is equal.
+  package var inMilliseconds: UnixTime { UnixTime(milliseconds: milliseconds) }
+
   /// Seconds since 1970, with a fraction.
   public var seconds: Double { Double(nanoseconds) / 1e9 }
 

@@ -76,7 +76,7 @@ package struct MapperMemory: Equatable, Sendable {
 extension OrderMark {
   fileprivate init(_ value: JSONValue) {
     sequence = value["s"]?.int64
-    occurredAt = value["t"]?.int64.map(UnixTime.init(milliseconds:))
+    occurredAt = value["t"]?.storedTime
   }
 
   fileprivate func write(to writer: inout JSONWriter) {

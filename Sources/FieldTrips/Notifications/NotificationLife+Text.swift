@@ -6,18 +6,18 @@ extension NotificationLife {
   package init?(stored bytes: [UInt8]) {
     guard let value = try? JSONValue.parse(bytes),
       let phase = value["phase"]?.string.flatMap(Phase.init),
-      let createdAt = value.time("created"), let sendAt = value.time("send")
+      let createdAt = value["created"]?.storedTime, let sendAt = value["send"]?.storedTime
     else { return nil }
     self.init(
-      phase: phase, createdAt: createdAt, sendAt: sendAt, expiresAt: value.time("expires"))
-    due = value.time("due")
+      phase: phase, createdAt: createdAt, sendAt: sendAt, expiresAt: value["expires"]?.storedTime)
+    due = value["due"]?.storedTime
     content = value["content"].flatMap(FetchedContent.init)
     usesFallback = value["fallback"]?.bool ?? false
     failedFetches = Int(clamping: value["failedFetches"]?.int64 ?? 0)
     problem = value["problem"]?.string
-    sendingSince = value.time("sending")
+    sendingSince = value["sending"]?.storedTime
     rounds = Int(clamping: value["rounds"]?.int64 ?? 0)
-    finishedAt = value.time("finished")
+    finishedAt = value["finished"]?.storedTime
   }
 
   package func written() -> [UInt8] {
@@ -27,7 +27,7 @@ extension NotificationLife {
       ("sending", sendingSince), ("finished", finishedAt),
     ]
     for (key, time) in times {
-      if let time { object[key] = .number(JSONNumber(time.milliseconds)) }
+      if let time { object[key] = JSONValue(stored: time) }
     }
     if let content { object["content"] = content.json }
     if usesFallback { object["fallback"] = .bool(true) }
@@ -35,11 +35,5 @@ extension NotificationLife {
     if let problem { object["problem"] = .string(problem) }
     if rounds > 0 { object["rounds"] = .number(JSONNumber(Int64(rounds))) }
     return JSONValue.object(object).serialized()
-  }
-}
-
-extension JSONValue {
-  fileprivate func time(_ key: String) -> UnixTime? {
-    self[key]?.int64.map(UnixTime.init(milliseconds:))
   }
 }

@@ -63,10 +63,10 @@ package struct NotificationLife: Hashable, Sendable {
   package var finishedAt: UnixTime?
 
   package init(_ request: NotificationRequest, at now: UnixTime, rules: NotificationRules) {
-    let now = UnixTime(milliseconds: now.milliseconds)
+    let now = now.inMilliseconds
     createdAt = now
-    sendAt = UnixTime(milliseconds: request.sendAt(from: now).milliseconds)
-    expiresAt = request.expiresAt.map { UnixTime(milliseconds: $0.milliseconds) }
+    sendAt = request.sendAt(from: now).inMilliseconds
+    expiresAt = request.expiresAt.map(\.inMilliseconds)
     phase = request.source == nil ? .armed : .scheduled
     due = phase == .armed ? sendAt : max(now, sendAt - rules.fetchLead)
   }
@@ -110,11 +110,11 @@ extension NotificationLife {
       }
       if isExpired(at: now) { return over(.expired, at: now) }
       phase = .sending
-      sendingSince = UnixTime(milliseconds: now.milliseconds)
-      due = UnixTime(milliseconds: (now + rules.claim).milliseconds)
+      sendingSince = now.inMilliseconds
+      due = (now + rules.claim).inMilliseconds
       return .send
     case .sending:
-      due = UnixTime(milliseconds: (now + rules.claim).milliseconds)
+      due = (now + rules.claim).inMilliseconds
       return isExpired(at: now) ? .close : .send
     case .sent, .failed, .cancelled, .skipped, .expired: return .rest
     }
@@ -217,13 +217,13 @@ extension NotificationLife {
 
   private mutating func arm(at now: UnixTime) {
     phase = .armed
-    due = max(UnixTime(milliseconds: now.milliseconds), sendAt)
+    due = max(now.inMilliseconds, sendAt)
   }
 
   private mutating func over(_ phase: Phase, at now: UnixTime) -> Step {
     self.phase = phase
     due = nil
-    finishedAt = UnixTime(milliseconds: now.milliseconds)
+    finishedAt = now.inMilliseconds
     return .rest
   }
 }

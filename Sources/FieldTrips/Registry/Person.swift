@@ -59,9 +59,7 @@ extension Person {
     guard let value = try? JSONValue.parse(bytes) else { return }
     tokens = TokenRegistry(value["tokens"])
     starts = StartBudget(
-      starts: (value["starts"]?.array ?? []).compactMap {
-        $0.int64.map(UnixTime.init(milliseconds:))
-      })
+      starts: (value["starts"]?.array ?? []).compactMap(\.storedTime))
     lastDay = value["day"]?.int64 ?? 0
     trips = (value["trips"]?.array ?? []).compactMap { $0.string.flatMap { try? TripID($0) } }
   }
@@ -71,7 +69,7 @@ extension Person {
     if !tokens.tokens.isEmpty { object["tokens"] = tokens.json }
     if !starts.starts.isEmpty {
       object["starts"] = .array(
-        starts.starts.map { .number(JSONNumber($0.milliseconds)) })
+        starts.starts.map(JSONValue.init(stored:)))
     }
     if lastDay > 0 { object["day"] = .number(JSONNumber(lastDay)) }
     if !trips.isEmpty { object["trips"] = .array(trips.map { .string($0.text) }) }

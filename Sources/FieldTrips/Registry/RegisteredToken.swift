@@ -48,7 +48,7 @@ extension RegisteredToken {
   init?(_ value: JSONValue) {
     guard let text = value["token"]?.string, let token = try? PushToken(text),
       let word = value["environment"]?.string, let environment = AppID.Environment(rawValue: word),
-      let first = value["first"]?.int64, let last = value["last"]?.int64
+      let first = value["first"]?.storedTime, let last = value["last"]?.storedTime
     else { return nil }
     switch value["kind"]?.string {
     case "device": kind = .device
@@ -62,11 +62,11 @@ extension RegisteredToken {
     self.token = token
     self.environment = environment
     osVersion = value["osVersion"]?.string.flatMap { try? OSVersion($0) }
-    firstSeen = UnixTime(milliseconds: first)
-    lastSeen = UnixTime(milliseconds: last)
+    firstSeen = first
+    lastSeen = last
     acceptedIn = Self.environments(value["accepted"])
     refusedIn = Self.environments(value["refused"])
-    quarantinedAt = value["quarantined"]?.int64.map(UnixTime.init(milliseconds:))
+    quarantinedAt = value["quarantined"]?.storedTime
   }
 
   var json: JSONValue {
@@ -75,12 +75,12 @@ extension RegisteredToken {
     object["token"] = .string(token.hex)
     object["environment"] = .string(environment.rawValue)
     if let osVersion { object["osVersion"] = .string("\(osVersion)") }
-    object["first"] = .number(JSONNumber(firstSeen.milliseconds))
-    object["last"] = .number(JSONNumber(lastSeen.milliseconds))
+    object["first"] = JSONValue(stored: firstSeen)
+    object["last"] = JSONValue(stored: lastSeen)
     if !acceptedIn.isEmpty { object["accepted"] = Self.json(acceptedIn) }
     if !refusedIn.isEmpty { object["refused"] = Self.json(refusedIn) }
     if let quarantinedAt {
-      object["quarantined"] = .number(JSONNumber(quarantinedAt.milliseconds))
+      object["quarantined"] = JSONValue(stored: quarantinedAt)
     }
     return .object(object)
   }

@@ -45,7 +45,7 @@ package struct TokenRegistry: Hashable, Sendable {
     _ kind: RegisteredToken.Kind, _ token: PushToken, in environment: AppID.Environment,
     osVersion: OSVersion?, at now: UnixTime
   ) {
-    let now = UnixTime(milliseconds: now.milliseconds)
+    let now = now.inMilliseconds
     if let index = tokens.firstIndex(where: { $0.kind == kind && $0.token == token }) {
       var known = tokens[index]
       known.lastSeen = max(known.lastSeen, now)
@@ -133,7 +133,7 @@ package struct TokenRegistry: Hashable, Sendable {
         return .retired
       }
     }
-    tokens[index].quarantinedAt = UnixTime(milliseconds: now.milliseconds)
+    tokens[index].quarantinedAt = now.inMilliseconds
     return .quarantined
   }
 

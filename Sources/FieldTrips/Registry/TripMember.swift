@@ -30,7 +30,7 @@ package struct TripMember: Hashable, Sendable {
     if join.pushToStartToken != nil { hasStartToken = true }
     // The app has all that its card needs from the reply, so it starts one by itself.
     if isLive, join.startsInApp {
-      card.startedInApp(at: UnixTime(milliseconds: now.milliseconds))
+      card.startedInApp(at: now.inMilliseconds)
     }
     guard let token = join.updateToken, let activityID = join.activityID else {
       return isLive && !join.startsInApp
@@ -49,7 +49,7 @@ package struct TripMember: Hashable, Sendable {
     _ token: PushToken, of activityID: String, environment: AppID.Environment,
     osVersion: OSVersion?, at now: UnixTime
   ) -> Bool {
-    let now = UnixTime(milliseconds: now.milliseconds)
+    let now = now.inMilliseconds
     let earlier = tokens.tokens
     tokens.register(
       .update(activityID: activityID), token, in: environment,
@@ -140,21 +140,17 @@ extension TripMember {
 extension MemberCard {
   /// Reads what ``json`` wrote; of anything else, a card that was never started.
   init(_ value: JSONValue) {
-    let time = Self.time(value["at"])
+    let time = value["at"]?.storedTime
     let state: State =
       switch (value["state"]?.string, time) {
-      case ("asked", let time?): .asked(at: time, following: Self.time(value["following"]))
+      case ("asked", let time?): .asked(at: time, following: value["following"]?.storedTime)
       case ("running", let time?): .running(since: time)
       case ("dismissed", _): .dismissed
       default: .none
       }
     self.init(
       state: state, unconfirmed: Int(clamping: value["unconfirmed"]?.int64 ?? 0),
-      lastStart: Self.time(value["lastStart"]), earlierSince: Self.time(value["earlier"]))
-  }
-
-  private static func time(_ value: JSONValue?) -> UnixTime? {
-    value?.int64.map(UnixTime.init(milliseconds:))
+      lastStart: value["lastStart"]?.storedTime, earlierSince: value["earlier"]?.storedTime)
   }
 
   var json: JSONValue {
@@ -163,16 +159,16 @@ extension MemberCard {
     case .none: object["state"] = .string("none")
     case .asked(let at, let following):
       object["state"] = .string("asked")
-      object["at"] = .number(JSONNumber(at.milliseconds))
-      if let following { object["following"] = .number(JSONNumber(following.milliseconds)) }
+      object["at"] = JSONValue(stored: at)
+      if let following { object["following"] = JSONValue(stored: following) }
     case .running(let since):
       object["state"] = .string("running")
-      object["at"] = .number(JSONNumber(since.milliseconds))
+      object["at"] = JSONValue(stored: since)
     case .dismissed: object["state"] = .string("dismissed")
     }
     if unconfirmed > 0 { object["unconfirmed"] = .number(JSONNumber(Int64(unconfirmed))) }
-    if let lastStart { object["lastStart"] = .number(JSONNumber(lastStart.milliseconds)) }
-    if let earlierSince { object["earlier"] = .number(JSONNumber(earlierSince.milliseconds)) }
+    if let lastStart { object["lastStart"] = JSONValue(stored: lastStart) }
+    if let earlierSince { object["earlier"] = JSONValue(stored: earlierSince) }
     return .object(object)
   }
 }

@@ -84,6 +84,6 @@ package struct Trigger: Sendable, Equatable {
     self.effect = effect
     self.isSignificant = isSignificant
     self.sequence = sequence
-    self.occurredAt = occurredAt.map { UnixTime(milliseconds: $0.milliseconds) }
+    self.occurredAt = occurredAt.map(\.inMilliseconds)
   }
 }

@@ -59,7 +59,7 @@ struct StartRound: Sendable {
   func grant(_ members: [MemberID]) async throws(StoreError) -> Grants {
     var grants = Grants()
     for member in members {
-      let now = UnixTime(milliseconds: book.clock.wall.milliseconds)
+      let now = book.clock.wall.inMilliseconds
       var isGranted = false
       var waits: UnixTime?
       let person = try await book.store.changePerson(.member(member)) {

@@ -10,7 +10,7 @@ package struct SharedProviderToken: Hashable, Sendable, CustomStringConvertible 
 
   package init(jwt: String, mintedAt: UnixTime) {
     self.jwt = jwt
-    self.mintedAt = UnixTime(milliseconds: mintedAt.milliseconds)
+    self.mintedAt = mintedAt.inMilliseconds
   }
 
   package var description: String { "provider token of \(mintedAt.wholeSeconds)" }

@@ -284,7 +284,7 @@ private struct AppendGroup {
   func appended(_ reply: AppendReply, at now: UnixTime) -> AppendedEntries? {
     var entries: [LogEntry] = []
     entries.reserveCapacity(triggers.count)
-    let acceptedAt = UnixTime(milliseconds: now.milliseconds)
+    let acceptedAt = now.inMilliseconds
     for (trigger, outcome) in zip(triggers, reply.outcomes) {
       guard case .accepted(let logID) = outcome else { continue }
       entries.append(

@@ -29,7 +29,7 @@ extension TripStore {
     by now: UnixTime, claim: Duration, limit: Int = 100, owner: Ownership
   ) async throws(StoreError) -> DueOutcome {
     let keys = keys(owner.partition)
-    let until = UnixTime(milliseconds: (now + claim).milliseconds)
+    let until = (now + claim).inMilliseconds
     let reply = try await call(
       RedisCommand(
         Self.claimDueScript, keys: [keys.due, keys.epoch],
