@@ -67,29 +67,32 @@ extension AlertText {
   /// come out empty.
   func names() -> [(part: String, names: [String], isBare: Bool)] {
     [("title", title), ("body", body)].map { part, template in
-      var names: [String] = []
-      var rest = template[...]
-      var literal = ""
-      while let open = rest.firstIndex(of: "{"), let close = rest[open...].firstIndex(of: "}") {
-        literal += rest[..<open]
-        names.append(String(rest[rest.index(after: open)..<close]))
-        rest = rest[rest.index(after: close)...]
-      }
-      return (part, names, (literal + rest).allSatisfy(\.isWhitespace))
+      let (names, words) = takenApart(template)
+      return (part, names, words.allSatisfy { $0.allSatisfy(\.isWhitespace) })
     }
   }
 }
 
-private func fill(_ template: String, from sources: [JSONObject]) -> String {
-  var output = ""
+/// The names in braces, and the words around them: one more than names.
+private func takenApart(_ template: String) -> (names: [String], words: [Substring]) {
+  var names: [String] = []
+  var words: [Substring] = []
   var rest = template[...]
   while let open = rest.firstIndex(of: "{"), let close = rest[open...].firstIndex(of: "}") {
-    output += rest[..<open]
-    let name = String(rest[rest.index(after: open)..<close])
-    output += text(named: name, in: sources)
+    words.append(rest[..<open])
+    names.append(String(rest[rest.index(after: open)..<close]))
     rest = rest[rest.index(after: close)...]
   }
-  output += rest
+  return (names, words + [rest])
+}
+
+private func fill(_ template: String, from sources: [JSONObject]) -> String {
+  let (names, words) = takenApart(template)
+  var output = String(words[0])
+  for (name, following) in zip(names, words.dropFirst()) {
+    output += text(named: name, in: sources)
+    output += following
+  }
   return output.isEmpty ? template : cut(output, toBytes: 512)
 }
 
