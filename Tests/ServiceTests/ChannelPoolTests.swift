@@ -212,14 +212,9 @@ import TripStore
   private func fieldcast(
     _ words: [String], _ world: World, status: Int32 = 0
   ) async throws -> String {
-    let programs = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-      .deletingLastPathComponent()
-    let output = world.folder.appendingPathComponent("\(UUID()).txt")
-    let process = try await Subprocess.start(
-      programs.appendingPathComponent("fieldcast").path, arguments: words,
-      outputPath: output.path, on: world.loop)
-    #expect(await process.waitForExit() == status)
-    return try String(contentsOf: output, encoding: .utf8)
+    let answer = try await world.run(words)
+    #expect(answer.status == status, "\(answer.output)")
+    return answer.output
   }
 
   @Test func `count channels, name orphans, and delete those that are named`() async throws {

@@ -91,11 +91,9 @@ final class KilledService {
   }
 
   func start() async throws {
-    let folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-      .deletingLastPathComponent()
     let access = world.simulator.access
     process = try await Subprocess.start(
-      folder.appendingPathComponent("fieldcast").path,
+      World.program,
       arguments: [
         "serve", "--listen", "127.0.0.1:\(port)",
         "--redis", "unix://\(world.redisServer.options.socketPath)",

@@ -104,13 +104,11 @@ import Transport
       .appendingPathComponent("fieldcast-load-test-\(UUID().uuidString.prefix(8))")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
-    let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-      .deletingLastPathComponent().appendingPathComponent("fieldcast").path
     let output = folder.appendingPathComponent("report.json").path
     let page = folder.appendingPathComponent("report.html").path
     let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
     let process = try await Subprocess.start(
-      program,
+      World.program,
       arguments: [
         "load", "--trips", "2", "--phones", "2", "--rate", "6", "--duration", "1", "--budget",
         "3600", "--quiet", "--json", "--html", page,

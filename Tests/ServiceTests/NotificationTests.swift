@@ -435,15 +435,7 @@ private func body(_ notification: SimulatedNotification) throws -> JSONValue {
   private func run(
     _ words: [String], _ caller: TestCaller, _ world: World
   ) async throws -> (status: Int32, output: String) {
-    let folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-      .deletingLastPathComponent()
-    let path = world.folder.appendingPathComponent("\(UUID()).out").path
-    let process = try await Subprocess.start(
-      folder.appendingPathComponent("fieldcast").path,
-      arguments: ["push", "--service", "\(caller.endpoint)"] + words, outputPath: path,
-      on: world.loop)
-    let status = await process.waitForExit()
-    return (status, try String(contentsOfFile: path, encoding: .utf8))
+    try await world.run(["push", "--service", "\(caller.endpoint)"] + words)
   }
 }
 

@@ -72,11 +72,9 @@ import Transport
 
   /// The built program, with its data in the world's folder.
   private func serve(_ world: World, name: String) async throws -> Subprocess {
-    let programs = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-      .deletingLastPathComponent()
     let access = world.simulator.access
     return try await Subprocess.start(
-      programs.appendingPathComponent("fieldcast").path,
+      World.program,
       arguments: [
         "serve", "--listen", "127.0.0.1:\(Int.random(in: 20_000..<30_000))",
         "--data", world.folder.appendingPathComponent("d").path,

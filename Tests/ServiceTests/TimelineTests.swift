@@ -176,14 +176,9 @@ import Transport
   private func explain(
     _ trip: String, _ port: Int, _ world: World, _ words: String...
   ) async throws -> String {
-    let programs = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-      .deletingLastPathComponent()
-    let output = world.folder.appendingPathComponent("explain\(words.count).txt")
-    let process = try await Subprocess.start(
-      programs.appendingPathComponent("fieldcast").path,
-      arguments: ["trips", "explain", trip, "--service", "127.0.0.1:\(port)"] + words,
-      outputPath: output.path, on: world.loop)
-    #expect(await process.waitForExit() == 0)
-    return try String(contentsOf: output, encoding: .utf8)
+    let answer = try await world.run(
+      ["trips", "explain", trip, "--service", "127.0.0.1:\(port)"] + words)
+    #expect(answer.status == 0)
+    return answer.output
   }
 }

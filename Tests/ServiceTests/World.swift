@@ -97,6 +97,21 @@ struct World: Sendable {
     return configuration
   }
 
+  // MARK: The built program
+
+  /// Its path: beside the tests.
+  static let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+    .deletingLastPathComponent().appendingPathComponent("fieldcast").path
+
+  /// Runs a command as a person does.
+  func run(_ words: [String]) async throws -> (status: Int32, output: String) {
+    let path = folder.appendingPathComponent("\(UUID()).out").path
+    let process = try await Subprocess.start(
+      Self.program, arguments: words, outputPath: path, on: loop)
+    let status = await process.waitForExit()
+    return (status, try String(contentsOfFile: path, encoding: .utf8))
+  }
+
   // MARK: What APNs and the phones know
 
   func addPhones(_ count: Int, to channelID: String, showing contentState: String) async throws {
