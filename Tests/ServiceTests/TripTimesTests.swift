@@ -90,7 +90,8 @@ import Testing
         try await anna.join(trip.id, caller, withStartToken: true, #""start":"push""#)
         let card = try await anna.waitForCard(withToken: true)
         try await caller.note("a", on: trip.id)
-        _ = try await caller.call("POST", "/v1/trips/\(trip.id)/end", #"{"dismissal":600}"#)
+        _ = try await caller.call(
+          "POST", "/v1/trips/\(trip.id)/end", #"{"id":"end","dismissal":600}"#)
         try await world.waitUntil("the trip has ended") {
           try await caller.call("GET", "/v1/trips/\(trip.id)").body["phase"]?.string == "ended"
         }
@@ -117,6 +118,7 @@ import Testing
 
         let path = "/v1/trips/\(trip.id)/members/"
         #expect(try await caller.call("DELETE", path + "anna").status == 204)
+        try await anna.waitForEnd()
         try await caller.note("b", on: trip.id)
         try await bela.waitUntilItShows(2)
         #expect(try await anna.cards().last?.contentState == #"{"notesCaptured":1}"#)

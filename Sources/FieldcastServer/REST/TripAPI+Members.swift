@@ -120,11 +120,16 @@ extension TripAPI {
     await answering {
       let trip = try tripID(text)
       let member = try memberID(name)
+      var left: MemberRecord?
       let outcome = try await store.changeMember(
         member, of: trip, at: clock.wall, announce: false
-      ) { _ in nil }
+      ) { present in
+        left = present
+        return nil
+      }
       if outcome == .unknownTrip { throw ProblemError(.unknownTrip(text)) }
       try await store.changePerson(.member(member)) { $0.left(trip) }
+      if let left { await owner.endCards(of: member, left, on: try await record(of: trip)) }
       // Who is no member already has left: leaving twice is leaving once.
       return HTTPResponse(status: 204, fields: [:], body: [])
     }

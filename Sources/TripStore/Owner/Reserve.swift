@@ -30,6 +30,15 @@ package struct ReservedState: Sendable, Equatable {
   package var contentState: [UInt8]
   /// Has the channel, and the times that dates of the payload are made from.
   package let life: TripLife
+
+  package init(
+    timestampSeconds: Int64, revision: Revision, contentState: [UInt8], life: TripLife
+  ) {
+    self.timestampSeconds = timestampSeconds
+    self.revision = revision
+    self.contentState = contentState
+    self.life = life
+  }
 }
 
 package enum ReserveOutcome: Sendable, Equatable {
