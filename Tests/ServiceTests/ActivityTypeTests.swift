@@ -101,6 +101,55 @@ import Transport
     }
   }
 
+  /// The largest state that is taken goes by every way there is.
+  @Test func `take no state that is too large for a start, an update or an end`() async throws {
+    let types = try Self.walk {
+      $0.contentState[1] = FieldSchema("lastPlaceName", .string(maxBytes: 4_096))
+      $0.alerts.updates[.firstNote] = try? AlertText(title: "{name}", body: "At {lastPlaceName}")
+    }
+    try await World.with { world in
+      try await world.withService({ $0.activityTypes = types }) { caller in
+        func create(_ length: Int) async throws -> TestCaller.Answer {
+          let place = String(repeating: "\\\"", count: length / 2)
+          return try await caller.call(
+            "POST", "/v1/trips",
+            #"{"name":"W","notebook":"B","dismissal":60,"contentState":{"notesCaptured":0,"#
+              + "\"lastPlaceName\":\"\(place)\"}}")
+        }
+        var (fits, tooLarge) = (100, 4_096)
+        while tooLarge - fits > 2 {
+          let length = (fits + tooLarge) / 2
+          let answer = try await create(length)
+          try #require(
+            answer.status == 201 || answer.problem == "state-too-large", "\(answer.text)")
+          if answer.status == 201 { fits = length } else { tooLarge = length }
+        }
+        let answer = try await create(fits)
+        let trip = TestCaller.Trip(
+          id: try #require(answer.body["trip"]?.string),
+          channelID: try #require(answer.body["channel"]?["id"]?.string),
+          contentState: #"{"notesCaptured":0}"#)
+        print("the largest place has \(fits) bytes")
+        var phones: [TestPhone] = []
+        for (name, system) in [("anna", SystemVersion(18, 0)), ("bela", SystemVersion(17, 4))] {
+          let phone = try await TestPhone.make(system, of: name, in: world)
+          try await phone.join(trip.id, caller, withStartToken: true, #""start":"push""#)
+          let card = try await phone.waitForCard(withToken: name == "bela")
+          if name == "bela" { try await phone.register(card, of: trip.id, caller) }
+          phones.append(phone)
+        }
+        try await caller.note("a", on: trip.id)
+        for phone in phones { try await phone.waitUntilItShows(1) }
+        _ = try await caller.call("POST", "/v1/trips/\(trip.id)/end")
+        for phone in phones { try await phone.waitForEnd() }
+        let (answers, complaints) = await world.simulator.run { apns, _ in
+          (apns.statistics.answers, apns.complaints.count)
+        }
+        #expect(answers[413] == nil && complaints == 0)
+      }
+    }
+  }
+
   @Test func `do not change so that running trips break`() async throws {
     try await World.with { world in
       var known: TestCaller.Trip?
