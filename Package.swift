@@ -65,6 +65,11 @@ let package = Package(
         "TripStore", "Redis", "APNs", "HTTP", "Transport", "Crypto", "FieldTrips", "FieldTripKit",
         "JSON", "Clocks",
       ],
+      // The dashboard is part of the program, which stays a single file.
+      resources: [
+        "dashboard.html", "dashboard.css", "phone.css", "icon.svg", "dashboard.js", "books.js",
+        "card.js", "chart.js", "dom.js", "fleet.js", "stream.js", "trip.js", "trips.js", "words.js",
+      ].map { .embedInCode("Dashboard/Page/" + $0) },
       swiftSettings: common),
     .target(
       name: "LoadHarness",

@@ -84,6 +84,7 @@ install_peers() {
   install_program nginx usr/sbin/nginx nginx nginx-light nginx-core
   install_program prometheus usr/bin/prometheus prometheus
   install_python_clients
+  install_browser
 }
 
 # Only the program, into the build's folder: the package would start a server of its own. Debian's
@@ -108,6 +109,20 @@ install_program() {
     echo "$name cannot be had: $(tail -n 1 <<<"$problem")" >"$why_not"
     say "$(<"$why_not")"
   fi
+}
+
+# A browser for the dashboard's tests, which are left out where it cannot be had: some systems have
+# it in other forms than packages.
+install_browser() {
+  local why_not=.build/chromium.missing name
+  rm -f "$why_not"
+  for name in chromium chromium-browser google-chrome; do
+    if command -v "$name" >/dev/null; then return; fi
+  done
+  (install_missing chromium) || {
+    echo "chromium cannot be installed" >"$why_not"
+    say "$(<"$why_not")"
+  }
 }
 
 # Public APNs clients, in a virtual environment of the build.

@@ -51,12 +51,7 @@ final class HTTP1Connection: @unchecked Sendable {
   /// Whether no request has begun.
   var isIdle: Bool { if case .idle = phase { !isClosed } else { isClosed } }
 
-  func serverDrains() {
-    if case .streaming(let events) = phase {
-      finish()
-      events.ended()
-    }
-  }
+  func serverDrains() { endEvents(saying: .shutdown) }
 
   func closeIdle() {
     guard case .idle = phase, !isClosed else { return }
@@ -229,11 +224,12 @@ final class HTTP1Connection: @unchecked Sendable {
     finish()
   }
 
-  private func finish() {
+  /// - Parameter isKnownSlow: the client was counted as too slow before.
+  private func finish(isKnownSlow: Bool = false) {
     phase = .ending
     stream.close()
     // An orderly end waits for the client to read, though not for ever.
-    arm(after: configuration.writeTimeout) { $0.cutSlow() }
+    arm(after: configuration.writeTimeout) { isKnownSlow ? $0.cut() : $0.cutSlow() }
   }
 
   private func cutSlow() {
@@ -250,29 +246,48 @@ final class HTTP1Connection: @unchecked Sendable {
     stream.write(HTTP1Writer.endlessHead(200, fields, date: server.date()))
     let sink = ServerSentEvents.Sink(
       write: { bytes in self.loop.execute { self.writeEvent(bytes) } },
-      close: { self.loop.execute { self.serverDrains() } })
+      close: { self.loop.execute { self.endEvents(saying: nil) } },
+      unread: { self.stream.pendingOutputBytes })
     guard head.request.method != "HEAD", let waiting = events.attach(sink) else {
       events.ended()
       return finish()
     }
     phase = .streaming(events)
     for bytes in waiting { writeEvent(bytes) }
-    armHeartbeat(events)
+    if server.isDraining { return serverDrains() }
+    armHeartbeat(events, unreadSince: nil)
   }
 
   private func writeEvent(_ bytes: [UInt8]) {
     guard case .streaming(let events) = phase else { return }
     guard stream.pendingOutputBytes + bytes.count <= events.maxPendingBytes else {
-      return cutSlow()
+      server.statistics.slowClientsCut += 1
+      return endEvents(saying: .tooSlow)
     }
     stream.write(bytes)
   }
 
-  private func armHeartbeat(_ events: ServerSentEvents) {
+  /// - Parameter unreadSince: since when the listener has taken nothing of what waits for it.
+  private func armHeartbeat(_ events: ServerSentEvents, unreadSince: Moment?) {
+    guard case .streaming = phase else { return }
     arm(after: events.heartbeat) { connection in
+      let now = connection.loop.now
+      let since = connection.stream.pendingOutputBytes > 0 ? unreadSince ?? now : nil
+      if let since, now - since >= connection.configuration.writeTimeout {
+        connection.server.statistics.slowClientsCut += 1
+        return connection.endEvents(saying: .tooSlow)
+      }
       connection.writeEvent([0x3a, 0x0a, 0x0a])
-      connection.armHeartbeat(events)
+      connection.armHeartbeat(events, unreadSince: since)
     }
+  }
+
+  /// Ends events in order: what was sent before is still to be read, for a while.
+  private func endEvents(saying ending: ServerSentEvents.Ending?) {
+    guard case .streaming(let events) = phase else { return }
+    if let event = ending.flatMap(events.farewell) { stream.write(event.bytes) }
+    finish(isKnownSlow: ending == .tooSlow)
+    events.ended()
   }
 
   // MARK: The timer
@@ -313,7 +328,7 @@ extension HTTP1Connection: StreamHandler {
     isInputEnded = true
     switch phase {
     case .idle, .readingHead, .readingBody: finish()
-    case .streaming: serverDrains()
+    case .streaming: endEvents(saying: nil)
     case .handling, .blocked, .ending: break  // the answer is still to be read
     }
   }

@@ -22,6 +22,11 @@ package struct QueryItems: Sendable, Hashable {
   package struct Item: Sendable, Hashable {
     package var name: String
     package var value: String
+
+    package init(name: String, value: String) {
+      self.name = name
+      self.value = value
+    }
   }
 
   package let list: [Item]

@@ -8,17 +8,38 @@ package struct ServerSentEvent: Sendable, Hashable {
   /// - Parameters:
   ///   - name: the event's type; `message` to the browser when nil. Without line breaks.
   ///   - id: what a browser that reconnects sends as `Last-Event-ID`. Without line breaks.
+  ///   - retry: how long the listener is to wait from now on before it comes back.
   ///   - data: text; each of its lines becomes a line of the event.
-  package init(name: String? = nil, id: String? = nil, data: String) {
+  package init(name: String? = nil, id: String? = nil, retry: Duration? = nil, data: String) {
+    self.init(name: name, id: id, retry: retry, bytes: Array(data.utf8))
+  }
+
+  /// The same, with data as the bytes of their UTF-8.
+  package init(
+    name: String? = nil, id: String? = nil, retry: Duration? = nil, bytes data: [UInt8]
+  ) {
     var text = ""
+    if let retry { text += "retry: \(Int64(retry / .milliseconds(1)))\n" }
     if let id { text += "id: \(Self.oneLine(id))\n" }
     if let name { text += "event: \(Self.oneLine(name))\n" }
-    // Not `isNewline`: U+2028 and others stand inside lines, and may stand inside JSON strings.
-    let lines = data.split(omittingEmptySubsequences: false) { ["\n", "\r", "\r\n"].contains($0) }
-    for line in lines {
-      text += "data: \(line)\n"
+    var bytes = Array(text.utf8)
+    bytes.reserveCapacity(bytes.count + data.count + 16)
+    let (prefix, lineFeed, carriageReturn) = (Array("data: ".utf8), UInt8(0x0a), UInt8(0x0d))
+    bytes += prefix
+    var previous: UInt8 = 0
+    // U+2028 and others are no line ends here, and may stand inside JSON strings.
+    for byte in data {
+      if byte == lineFeed || byte == carriageReturn {
+        if byte == carriageReturn || previous != carriageReturn {
+          bytes.append(lineFeed)
+          bytes += prefix
+        }
+      } else {
+        bytes.append(byte)
+      }
+      previous = byte
     }
-    bytes = Array((text + "\n").utf8)
+    self.bytes = bytes + [lineFeed, lineFeed]
   }
 
   private static func oneLine(_ text: String) -> String {
@@ -29,11 +50,20 @@ package struct ServerSentEvent: Sendable, Hashable {
 /// A reply that goes on: events for one listener, for as long as both sides like.
 ///
 /// A listener that reads too slowly is cut off, since to wait for it would hold up memory, and to
-/// leave events out would show it something that never was. It comes back with `Last-Event-ID`.
+/// leave events out would show it something that never was. Whose events replace each other may ask
+/// ``unreadBytes`` and send the newest alone.
 package final class ServerSentEvents: Sendable {
+  /// Why the server ends a reply that could go on.
+  package enum Ending: String, Sendable {
+    case shutdown
+    /// The listener left too much unread, or anything for too long.
+    case tooSlow
+  }
+
   struct Sink: Sendable {
     let write: @Sendable ([UInt8]) -> Void
     let close: @Sendable () -> Void
+    let unread: @Sendable () -> Int
   }
 
   private struct State {
@@ -49,21 +79,32 @@ package final class ServerSentEvents: Sendable {
   /// A listener with more than this unread is cut off.
   package let maxPendingBytes: Int
   package let fields: HTTPFields
+  let farewell: @Sendable (Ending) -> ServerSentEvent?
   private let onClose: @Sendable () -> Void
   private let state = Lock(State())
 
-  /// - Parameter onClose: called once when the listener is gone, or was cut off or closed.
+  /// - Parameters:
+  ///   - onClose: called once when the listener is gone, or was cut off or closed.
+  ///   - farewell: the last event before the server ends the reply.
   package init(
     heartbeat: Duration = .seconds(15), maxPendingBytes: Int = 262_144, fields: HTTPFields = [:],
-    onClose: @escaping @Sendable () -> Void = {}
+    onClose: @escaping @Sendable () -> Void = {},
+    farewell: @escaping @Sendable (Ending) -> ServerSentEvent? = { _ in nil }
   ) {
     self.heartbeat = heartbeat
     self.maxPendingBytes = maxPendingBytes
     self.fields = fields
+    self.farewell = farewell
     self.onClose = onClose
   }
 
   package var isClosed: Bool { state.withLock { $0.isClosed } }
+
+  /// What was sent and not yet taken by the system; to be asked on the server's loop.
+  package var unreadBytes: Int {
+    let sink: Sink? = state.withLock { $0.sink }
+    return sink?.unread() ?? state.withLock { $0.waitingBytes }
+  }
 
   /// Sends an event; from any thread. Nothing happens when the listener is gone.
   package func send(_ event: ServerSentEvent) {
@@ -100,6 +141,7 @@ package final class ServerSentEvents: Sendable {
         state.isClosed = true
         state.sink = nil
         state.waiting = []
+        state.waitingBytes = 0
       }
       return !state.isClosed
     }

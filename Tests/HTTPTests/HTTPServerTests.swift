@@ -266,7 +266,46 @@ private let patience: Duration = .seconds(20)
         try await site.loop.sleep(for: .milliseconds(1))
       }
       #expect(await site.server.counts().slowClientsCut == 1)
+      // It is told why, should it read on.
+      peer.goOnReading()
+      #expect(await peer.receivedAll().hasSuffix("retry: 2000\nevent: bye\ndata: tooSlow\n\n"))
+      #expect(await site.server.counts().slowClientsCut == 1)
     }
+  }
+
+  @Test func `cut a listener off that reads nothing, however little waits for it`() async throws {
+    var quick = HTTPServerConfiguration()
+    quick.writeTimeout = .milliseconds(200)
+    try await TestSite.run(configuration: quick) { site in
+      let peer = try await RawPeer.connect(to: site.endpoint, on: site.loop)
+      peer.send("GET /events HTTP/1.1\r\nHost: a\r\n\r\n")
+      _ = await peer.received("early")
+      peer.stopReading()
+      let source = site.lastEvents
+      // Until the system takes no more, and then nothing but what the server sends by itself.
+      let event = ServerSentEvent(data: String(repeating: "x", count: 20_000))
+      func unread() async -> Int {
+        await withUnsafeContinuation { continuation in
+          site.server.loop.execute { continuation.resume(returning: source.unreadBytes) }
+        }
+      }
+      // More than stands between two flushes.
+      while await unread() < 60_000 {
+        source.send(event)
+        try await site.loop.sleep(for: .milliseconds(1))
+      }
+      while !source.isClosed { try await site.loop.sleep(for: .milliseconds(5)) }
+      #expect(await site.server.counts().slowClientsCut == 1)
+      await site.listenersGone(1)
+    }
+  }
+
+  @Test func `have each line of their data on a line of its own`() {
+    let event = ServerSentEvent(name: "a\nb", data: "1\r\n2\r3\n\n4")
+    #expect(
+      String(decoding: event.bytes, as: UTF8.self)
+        == "event: a b\ndata: 1\ndata: 2\ndata: 3\ndata: \ndata: 4\n\n")
+    #expect(String(decoding: ServerSentEvent(data: "").bytes, as: UTF8.self) == "data: \n\n")
   }
 
   @Test func `end when the server drains or the listener goes`() async throws {
@@ -281,7 +320,7 @@ private let patience: Duration = .seconds(20)
       _ = await stays.received("early")
       await site.server.drain(grace: patience)
       #expect(site.lastEvents.isClosed)
-      _ = await stays.receivedAll()
+      #expect(await stays.receivedAll().hasSuffix("event: bye\ndata: shutdown\n\n"))
     }
   }
 }

@@ -32,6 +32,7 @@ final class RawPeer: StreamHandler, @unchecked Sendable {
   }
 
   func stopReading() { loop.execute { self.stream.pauseReading() } }
+  func goOnReading() { loop.execute { self.stream.resumeReading() } }
   func abort() { loop.execute { self.stream.abort() } }
 
   /// What came, once `text` is in it.

@@ -80,9 +80,9 @@ private final class Listeners: Sendable {
   var last: ServerSentEvents { made.withLock { $0[$0.count - 1] } }
 
   func make() -> ServerSentEvents {
-    let events = ServerSentEvents(heartbeat: .milliseconds(30), maxPendingBytes: 200_000) {
-      [gone] in gone.add()
-    }
+    let events = ServerSentEvents(
+      heartbeat: .milliseconds(30), maxPendingBytes: 200_000, onClose: { [gone] in gone.add() },
+      farewell: { ServerSentEvent(name: "bye", retry: .seconds(2), data: $0.rawValue) })
     events.send(ServerSentEvent(data: "early"))
     made.withLock { $0.append(events) }
     return events

@@ -70,6 +70,7 @@ import Testing
           ("PUT", "/v1/trips/a/content-state"), ("POST", "/v1/trips/a/end"),
           ("POST", "/v1/devices"), ("POST", "/v1/activity-tokens"), ("GET", "/v1/channels"),
           ("POST", "/v1/channels/reconcile"), ("GET", "/metrics"), ("HEAD", "/v1/trips"),
+          ("GET", "/v1/events"),
         ] {
           let answer = try await caller.call(method, path, method == "GET" ? nil : "{}")
           #expect(answer.status == 401, "\(method) \(path)")

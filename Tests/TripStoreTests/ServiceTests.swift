@@ -114,6 +114,86 @@ import Transport
   }
 }
 
+@Suite struct `What phones show` {
+  private func card(_ revision: Int64, isQuiet: Bool = false) -> ShownCard {
+    ShownCard(
+      revision: Revision(revision), isQuiet: isQuiet, acceptedAt: start + .seconds(revision),
+      staleAt: isQuiet ? nil : start + .seconds(900), contentState: bytes(#"{"a b": "c d"}"#))
+  }
+
+  @Test func `is kept as APNs accepted it, the newest revision last`() async throws {
+    try await withStore { (store, _) async throws in
+      let trip = try await store.liveTrip()
+      let (owner, cursor) = try await store.own()
+      let change = TripChange(
+        trip: trip, newState: (Revision(4), bytes(#"{"notesCaptured":3}"#)), mapperMemory: nil)
+      let commit = Commit(from: cursor, to: cursor, changes: [change], at: start + .seconds(9))
+      #expect(try await store.commit(commit, owner: owner) == .committed)
+      #expect(try await store.trip(trip)?.changedAt == start + .seconds(9))
+      #expect(try await store.trip(trip)?.shown == nil)
+
+      func answer(_ revision: Int64, isQuiet: Bool = false) async throws {
+        let record = AnswerRecord(
+          trip: trip, accepted: isQuiet ? nil : Revision(revision),
+          shown: card(revision, isQuiet: isQuiet))
+        _ = try await store.record(record, owner: owner)
+      }
+      try await answer(3)
+      try await answer(4, isQuiet: true)
+      #expect(try await store.trip(trip)?.shown == card(3))
+      #expect(try await store.trip(trip)?.quiet == card(4, isQuiet: true))
+      // An answer that comes late changes nothing of what is newer.
+      try await answer(2)
+      #expect(try await store.trip(trip)?.shown == card(3))
+      #expect(try await store.trip(trip)?.quiet == card(4, isQuiet: true))
+      try await answer(4)
+      #expect(try await store.trip(trip)?.shown == card(4))
+      #expect(try await store.trip(trip)?.quiet == nil)
+      // A revision that the store does not have was lost, and is not shown.
+      try await answer(9)
+      #expect(try await store.trip(trip)?.shown == card(4))
+    }
+  }
+
+  @Test func `is seen at a glance`() async throws {
+    try await withStore(partitions: 8) { (store, _) async throws in
+      var life = TripLife(times: TripTimes(createdAt: start))
+      _ = life.created(at: start)
+      let trips = [randomTrip(), randomTrip(), randomTrip()]
+      for trip in trips.dropLast() {
+        _ = try await store.createTrip(newTrip(trip), at: start)
+      }
+      let glances = await store.glances(at: trips)
+      let first = try #require(try glances[0].get())
+      #expect(first.name == "Prater" && first.notebook == "Birds" && first.typeName == "fieldTrip")
+      #expect(first.revision == Revision(1) && first.waitingChanges == 0)
+      #expect(first.life.phase == .live && first.changedAt == nil)
+      #expect(try glances[2].get() == nil)
+      #expect(Set(try await store.unpublishedTrips()) == Set(trips.dropLast()))
+    }
+  }
+}
+
+@Suite struct `What nodes say of themselves` {
+  @Test func `is there with the partitions that each owns`() async throws {
+    try await withStore(partitions: 3) { (store, client) async throws in
+      let nobody = Tenure(node: nil, epoch: .none)
+      #expect(try await store.tenures() == [nobody, nobody, nobody])
+      let (owner, _) = try await store.own(Partition(number: 1), node: "b")
+      let tenures = try await store.tenures()
+      #expect(tenures[1] == Tenure(node: "b", epoch: owner.epoch))
+      #expect(tenures[0].node == nil && tenures[2].node == nil)
+      for node in ["b", "a"] { _ = try await store.heartbeat(node: node, window: .seconds(60)) }
+      try await store.report(bytes("{}"), of: "b", life: .seconds(60))
+      let reports = try await store.nodeReports()
+      #expect(reports.map(\.node) == ["a", "b"])
+      #expect(reports.map(\.report) == [nil, bytes("{}")])
+      let left = try await client.call(RedisCommand("PTTL", "fc:node:b")).intValue()
+      #expect((1...60_000).contains(left))
+    }
+  }
+}
+
 @Suite struct `Opening the store` {
   @Test func `is refused for data of another version or another number of partitions`()
     async throws

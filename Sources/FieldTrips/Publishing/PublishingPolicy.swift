@@ -106,12 +106,12 @@ package struct PublishingPolicy: Sendable, Equatable {
 
   /// - Parameter rate: broadcasts an hour.
   /// - Returns: the time in which one token refills, rounded up so that the budget holds exactly.
-  static func refillInterval(ratePerHour rate: Double) -> Duration {
+  package static func refillInterval(ratePerHour rate: Double) -> Duration {
     .nanoseconds(Int64((3_600e9 / rate).rounded(.up)))
   }
 
   /// Whole tokens in a full bucket at this rate.
-  func capacity(ratePerHour rate: Double) -> Int {
+  package func capacity(ratePerHour rate: Double) -> Int {
     guard let burst else { return max(2, Int(rate / 6)) }
     return max(2, min(burst, Int((Double(burst) * rate / budgetPerHour).rounded())))
   }

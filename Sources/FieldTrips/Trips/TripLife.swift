@@ -35,6 +35,17 @@ package enum TripChannel: Hashable, Sendable {
   /// The app's channels are used up: this trip's members are reached by token.
   case unavailable
 
+  /// As REST writes it.
+  package var name: String {
+    switch self {
+    case .opening: "opening"
+    case .open: "open"
+    case .deletionDue: "deletionDue"
+    case .gone: "deleted"
+    case .unavailable: "unavailable"
+    }
+  }
+
   /// The channel on which phones listen now.
   package var openID: ChannelID? {
     if case .open(let channel) = self { channel } else { nil }

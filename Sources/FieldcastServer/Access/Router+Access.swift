@@ -1,5 +1,20 @@
 internal import HTTP
 
+extension RoutedRequest {
+  /// What its caller may do.
+  ///
+  /// - Parameter access: nil lets everybody do everything.
+  func scopes(by access: AccessList?) -> Set<AccessScope> {
+    guard let access else { return Set(AccessScope.allCases) }
+    let authorization = request.fields["authorization"]
+    return Set(
+      AccessScope.allCases.filter {
+        if case .allowed = access.judge(authorization: authorization, for: [$0]) { return true }
+        return false
+      })
+  }
+}
+
 extension Router {
   /// Adds a route for callers whose token has one of some scopes.
   ///

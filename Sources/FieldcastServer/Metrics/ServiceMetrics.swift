@@ -128,7 +128,7 @@ struct ServiceMetrics: Sendable {
     var counts: [(app: String, usage: ChannelUsage)] = []
     for app in apps {
       guard let usage = try? await channels.store.channelUsage(of: app) else { continue }
-      counts.append(("\(app.bundleID) (\(app.environment.rawValue))", usage))
+      counts.append((app.words, usage))
     }
     page.gauges(
       "fieldcast_channels", "Channels that count against an app's quota, by what they are for.",

@@ -20,4 +20,28 @@ struct TimeHistogram: Sendable, Equatable {
     self.seconds += seconds
     if let step = Self.bounds.firstIndex(where: { seconds <= $0 }) { counts[step] += 1 }
   }
+
+  /// What was recorded since an earlier moment.
+  func since(_ earlier: TimeHistogram) -> TimeHistogram {
+    var difference = self
+    for step in counts.indices { difference.counts[step] -= earlier.counts[step] }
+    difference.count -= earlier.count
+    difference.seconds -= earlier.seconds
+    return difference
+  }
+
+  /// The upper bound in seconds of the step in which a share of what was recorded lies; nil if
+  /// nothing was, or if it lies beyond all steps.
+  ///
+  /// - Parameter share: above 0, at most 1.
+  func quantile(_ share: Double) -> Double? {
+    guard count > 0 else { return nil }
+    let wanted = Int((share * Double(count)).rounded(.up))
+    var sum = 0
+    for (bound, count) in zip(Self.bounds, counts) {
+      sum += count
+      if sum >= wanted { return bound }
+    }
+    return nil
+  }
 }

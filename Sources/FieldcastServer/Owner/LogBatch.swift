@@ -149,7 +149,7 @@ struct LogBatch {
   }
 
   /// What the store is to write.
-  var commit: Commit { Commit(from: from, to: to, changes: changes) }
+  var commit: Commit { Commit(from: from, to: to, changes: changes, at: now) }
 
   private var changes: [TripChange] {
     drafts.values.compactMap { draft in

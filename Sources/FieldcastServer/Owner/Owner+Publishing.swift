@@ -176,6 +176,12 @@ extension Owner {
     let answer = await lane.gateway.broadcast(order, deadline: settings.policy.requestTimeout)
     times.record(MonotonicClock.now() - began, in: .broadcast)
     count(answer.outcome, sending.rank)
+    if answer.outcome != .accepted {
+      refusals.add(
+        RecentRefusals.Refusal(
+          at: clock.wall, trip: trip.id, outcome: SendRecord.name(of: answer.outcome),
+          answer: answer.text))
+    }
     return answer
   }
 
@@ -200,6 +206,7 @@ extension Owner {
     guard await toldByToken(sending, answer.outcome, of: trip) else { return }
     if aftermath.isEndAccepted {
       change.accepted = sending.state?.revision ?? trip.revision
+      change.shown = shown(sending, answer, isQuiet: false)
       return await advance(trip, by: .endAccepted, storing: change)
     }
     if aftermath.isChannelGone, let channel = sending.state?.life.channel.openID {
@@ -212,6 +219,7 @@ extension Owner {
     // The first state is what members join with: it costs no token, so it goes at priority 5, and
     // once APNs has it nothing of the trip is unpublished.
     if sending.rank != .tail || revision == .first { change.accepted = revision }
+    change.shown = shown(sending, answer, isQuiet: change.accepted == nil)
     await advance(trip, by: .updateAccepted, storing: change)
   }
 
@@ -229,9 +237,25 @@ extension Owner {
       isEnd: sending.rank == .end, priority: sending.rank.priority, revision: state?.revision,
       timestampSeconds: state?.timestampSeconds, sentAt: sending.sentAt, answeredAt: clock.wall,
       outcome: SendRecord.name(of: answer.outcome), answer: answer.text,
-      staleAt: sending.rank == .end ? nil : state?.life.times.staleDate(sentAt: sending.sentAt),
-      wait: sending.wait, triggers: triggers)
+      staleAt: staleAt(sending), wait: sending.wait, triggers: triggers,
+      budget: SendRecord.Budget(
+        level: trip.publisher.bucket.level(at: clock.now),
+        ratePerHour: trip.publisher.ratePerHour))
     return record.stored()
+  }
+
+  private func staleAt(_ sending: Sending) -> UnixTime? {
+    sending.rank == .end ? nil : sending.state?.life.times.staleDate(sentAt: sending.sentAt)
+  }
+
+  /// What phones show by an answer; nil if they show nothing new.
+  private func shown(
+    _ sending: Sending, _ answer: BroadcastAnswer, isQuiet: Bool
+  ) -> ShownCard? {
+    guard answer.outcome == .accepted, let state = sending.state else { return nil }
+    return ShownCard(
+      revision: state.revision, isQuiet: isQuiet, acceptedAt: clock.wall,
+      staleAt: staleAt(sending), contentState: state.contentState)
   }
 
   private func count(_ outcome: BroadcastOutcome, _ rank: SendRank) {

@@ -64,6 +64,8 @@ actor Owner {
   var dueTimer: LoopTimer?
   var isDraining = false
   var counts = Counts()
+  /// For people who ask how APNs answers.
+  var refusals = RecentRefusals()
   /// Whether so many tokens fail that it is not their fault.
   var storm = TokenStorm()
   private var isRunning = false

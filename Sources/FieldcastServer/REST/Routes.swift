@@ -9,6 +9,7 @@ struct Routes: Sendable {
   let notifications: NotificationAPI
   let readiness: Readiness
   let metrics: ServiceMetrics
+  let dashboard: Dashboard
   /// Who may call; nil lets everybody.
   let access: AccessList?
 
@@ -27,6 +28,7 @@ struct Routes: Sendable {
     addNotifications(to: &router)
     addChannels(to: &router)
     addHealth(to: &router)
+    addDashboard(to: &router)
     return router
   }
 
@@ -117,6 +119,16 @@ struct Routes: Sendable {
     router.on("GET", "/readyz") { _ in .response(await readiness.response()) }
     router.on("GET", "/metrics", for: [.admin], by: access) { _ in
       .response(await metrics.response())
+    }
+  }
+
+  private func addDashboard(to router: inout Router) {
+    let (dashboard, access) = (dashboard, access)
+    for file in DashboardPage.files {
+      router.on("GET", file.path) { .response(file.response(to: $0.request)) }
+    }
+    router.on("GET", "/v1/events", for: [.trips, .admin], by: access) { routed in
+      await dashboard.listen(routed, scopes: routed.scopes(by: access))
     }
   }
 }

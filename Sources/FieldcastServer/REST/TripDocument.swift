@@ -41,18 +41,16 @@ struct TripDocument {
   }
 
   private func writeChannel(to writer: inout JSONWriter) {
-    let (status, id): (String, ChannelID?) =
-      switch record.life.channel {
-      case .opening: ("opening", nil)
-      case .open(let id): ("open", id)
-      case .deletionDue(let id, _): ("deletionDue", id)
-      case .gone: ("deleted", nil)
-      case .unavailable: ("unavailable", nil)
+    let channel = record.life.channel
+    let id: ChannelID? =
+      switch channel {
+      case .open(let id), .deletionDue(let id, _): id
+      case .opening, .gone, .unavailable: nil
       }
-    writer.member("reach", status == "unavailable" ? "token" : "channel")
+    writer.member("reach", channel == .unavailable ? "token" : "channel")
     writer.key("channel")
     writer.object {
-      $0.member("status", status)
+      $0.member("status", channel.name)
       if let id { $0.member("id", id.text) }
       $0.member("storage", record.definition.storagePolicy.name)
     }

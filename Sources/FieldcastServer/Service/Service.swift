@@ -105,6 +105,8 @@ package actor Service {
       group.addTask { await self.parts.reconcileRegularly() }
       group.addTask { await self.parts.tendChannels() }
       group.addTask { await self.parts.forgetPeopleRegularly() }
+      group.addTask { await self.parts.reporter.run() }
+      group.addTask { await self.parts.dashboard.run() }
       await waitUntilDrainedOrCutOff()
       // Nobody may wait any longer for an answer.
       if isCutOff { await parts.close() }

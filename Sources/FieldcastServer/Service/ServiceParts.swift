@@ -22,6 +22,8 @@ struct ServiceParts: Sendable {
   let reader: StreamGroupReader
   let stream: StreamDoor
   let api: TripAPI
+  let reporter: NodeReporter
+  let dashboard: Dashboard
   let times: StageTimes
   let clock: ServiceClock
   let loop: EventLoop
@@ -164,16 +166,24 @@ struct ServiceParts: Sendable {
     let api = TripAPI(
       store: store, owner: owner, intake: intake, channels: channels, settings: settings,
       clock: clock, log: log)
+    let clients = gateways.values.map(\.client)
+    let reporter = NodeReporter(
+      node: configuration.node, store: store, owner: owner, clients: clients, redis: redis,
+      times: times, clock: clock, loop: loop)
+    let views = DashboardViews(
+      node: configuration.node, store: store, owner: owner, reporter: reporter,
+      apps: settings.apps, quota: configuration.channels.quota, clock: clock)
     // The first partitions are ours before the doors open, so that nothing waits for an owner.
     await leases.keep()
     return ServiceParts(
       redis: redis, ownRedis: ownRedis, store: store,
-      clients: gateways.values.map(\.client), channels: channels,
+      clients: clients, channels: channels,
       reconciler: ChannelReconciler(store: store, gateways: gateways, clock: clock, log: log),
       owner: owner, leases: leases,
       intake: intake, subscriber: subscriber,
       pubSub: PubSubDoor(door: door("pubsub"), subscriber: subscriber), reader: reader,
-      stream: StreamDoor(door: door("stream"), reader: reader), api: api, times: times,
+      stream: StreamDoor(door: door("stream"), reader: reader), api: api, reporter: reporter,
+      dashboard: Dashboard(views: views, clock: clock, log: log, loop: loop), times: times,
       clock: clock, loop: loop, log: log)
   }
 
@@ -213,13 +223,14 @@ struct ServiceParts: Sendable {
       metrics: ServiceMetrics(
         intake: intake, owner: owner, channels: channels, apps: api.settings.apps, clients: clients,
         redis: redis, server: server, times: times),
-      access: access
+      dashboard: dashboard, access: access
     ).router
   }
 
   // MARK: Ending
 
   func closeDoors() async {
+    await dashboard.close()
     await subscriber.close()
     await reader.close()
   }

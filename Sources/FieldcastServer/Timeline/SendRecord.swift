@@ -14,6 +14,14 @@ struct SendRecord: Sendable, Equatable {
     var queuedMilliseconds: Int64 = 0
   }
 
+  /// The channel's token bucket after the answer.
+  struct Budget: Sendable, Equatable {
+    /// Tokens; below zero in debt.
+    var level: Double
+    /// Broadcasts an hour, as adapted.
+    var ratePerHour: Double
+  }
+
   var isEnd: Bool
   var priority: Int
   /// Of the content-state that was sent; nil if it came to nothing before one was read.
@@ -28,6 +36,8 @@ struct SendRecord: Sendable, Equatable {
   var staleAt: UnixTime?
   var wait: Wait
   var triggers: TriggerNotes
+  /// Nil in what an older program wrote.
+  var budget: Budget?
 
   var isAccepted: Bool { outcome == Self.name(of: .accepted) }
 
@@ -63,9 +73,17 @@ extension SendRecord {
       if let hold = wait.hold { $0.member("h", hold) }
       if let until = wait.until { $0.member("hu", until.milliseconds) }
       if wait.queuedMilliseconds > 0 { $0.member("q", wait.queuedMilliseconds) }
+      if let budget {
+        $0.member("b", hundredths(budget.level))
+        $0.member("br", hundredths(budget.ratePerHour))
+      }
       if !triggers.isEmpty { triggers.write(to: &$0) }
     }
     return writer.finish()
+  }
+
+  private func hundredths(_ number: Double) -> Int64 {
+    Int64(exactly: (number * 100).rounded()) ?? 0
   }
 
   /// Reads ``stored()``; nil for anything else, such as what a newer program wrote.
@@ -82,7 +100,12 @@ extension SendRecord {
       wait: Wait(
         hold: value["h"]?.string, until: UnixTime(value["hu"]),
         queuedMilliseconds: value["q"]?.int64 ?? 0),
-      triggers: TriggerNotes(value))
+      triggers: TriggerNotes(value),
+      budget: value["b"]?.int64.flatMap { level in
+        value["br"]?.int64.map {
+          Budget(level: Double(level) / 100, ratePerHour: Double($0) / 100)
+        }
+      })
   }
 }
 

@@ -97,6 +97,15 @@ struct TripTimeline: Sendable {
     if send.wait.queuedMilliseconds > 0 {
       writer.member("queuedMilliseconds", send.wait.queuedMilliseconds)
     }
+    if let budget = send.budget {
+      writer.key("budget")
+      writer.object {
+        $0.key("tokens")
+        $0.double(budget.level)
+        $0.key("perHour")
+        $0.double(budget.ratePerHour)
+      }
+    }
     writer.member("text", text.sentence(about: send))
     guard !send.triggers.isEmpty else { return }
     writer.key("triggers")

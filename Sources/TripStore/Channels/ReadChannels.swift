@@ -1,3 +1,4 @@
+package import Clocks
 package import FieldTrips
 internal import Redis
 
@@ -60,6 +61,17 @@ extension TripStore {
       warm: [.noStorage: try counts[4].get(), .mostRecent: try counts[5].get()],
       awaitingDeletion: try counts[3].get(), intended: try counts[1].get(),
       foreign: try counts[2].get())
+  }
+
+  /// When the next of an app's channels is deleted that no trip looks after; nil if none is to be.
+  package func nextDeletion(of app: AppID) async throws(StoreError) -> UnixTime? {
+    let reply = try await call(
+      RedisCommand("ZRANGE", AppKeys(app).deletions, 0, 0, "WITHSCORES"))
+    return try reading { () throws(RedisError) in
+      guard let score = try reply.arrayValue().last else { return nil }
+      return try score.stringValue().split(separator: ".").first.flatMap { Int64($0) }
+        .map { UnixTime(milliseconds: $0) }
+    }
   }
 
   /// Remembers which of the channels that APNs lists are not ours, in place of what was remembered.

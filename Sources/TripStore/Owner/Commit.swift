@@ -1,4 +1,4 @@
-internal import Clocks
+package import Clocks
 package import FieldTrips
 internal import Redis
 
@@ -30,12 +30,15 @@ package struct Commit: Sendable {
   package var to: LogID
   /// Each trip at most once.
   package var changes: [TripChange]
+  /// The clock's time, for people who ask how old a state is; nil leaves that as it is.
+  package var at: UnixTime?
 
-  package init(from: LogID, to: LogID, changes: [TripChange]) {
+  package init(from: LogID, to: LogID, changes: [TripChange], at: UnixTime? = nil) {
     precondition(from <= to, "a cursor never goes back: \(from) to \(to)")
     self.from = from
     self.to = to
     self.changes = changes
+    self.at = at
   }
 }
 
@@ -96,7 +99,8 @@ extension TripStore {
     }
     var command = RedisCommand(
       Self.commitScript, keys: names,
-      arguments: owner.epoch.number, "\(commit.from)", "\(commit.to)", commit.changes.count)
+      arguments: owner.epoch.number, "\(commit.from)", "\(commit.to)", commit.changes.count,
+      commit.at.map { String($0.milliseconds) } ?? "")
     for change in commit.changes {
       command.append(change.trip.utf8)
       command.append(change.newState.map { "\($0.revision)" } ?? "")
@@ -118,10 +122,10 @@ extension TripStore {
       #!lua flags=allow-oom
       -- Stores what a batch of log entries did to trips, and moves the cursor behind them.
       -- KEYS 1 epoch, 2 cursor, 3 log, 4 unpublished, 5 due; then the hash of each trip
-      -- ARGV 1 epoch of the owner, 2 cursor as it knows it, 3 new cursor, 4 number of trips; then,
-      --      for each: trip ID, new revision or '', its content-state, 1 if the mapper's memory is
-      --      replaced, that memory, life as it was read or '', new life; then pairs of time (ms)
-      --      or '' and due item
+      -- ARGV 1 epoch of the owner, 2 cursor as it knows it, 3 new cursor, 4 number of trips,
+      --      5 time (ms) or ''; then, for each: trip ID, new revision or '', its content-state, 1 if
+      --      the mapper's memory is replaced, that memory, life as it was read or '', new life; then
+      --      pairs of time (ms) or '' and due item
       -- Answers {1}, {0, epoch}: fenced, {-1, cursor}: it is another one,
       --      {-2, trip ID, life}: that trip's is another one
 
@@ -134,7 +138,7 @@ extension TripStore {
         local count = tonumber(ARGV[4])
         local trips = {}
         for i = 1, count do
-          local base = 4 + (i - 1) * 7
+          local base = 5 + (i - 1) * 7
           trips[i] = redis.call('HMGET', KEYS[5 + i], 'life', 'rev', 'pub')
           local life = trips[i][1]
           local from, to = ARGV[base + 6], ARGV[base + 7]
@@ -143,7 +147,7 @@ extension TripStore {
           end
         end
         for i = 1, count do
-          local base = 4 + (i - 1) * 7
+          local base = 5 + (i - 1) * 7
           local life, old, published = unpack(trips[i])
           -- A trip that was forgotten meanwhile must not come back as a part of itself.
           if life then
@@ -157,6 +161,7 @@ extension TripStore {
             if revision ~= '' then
               set('rev', revision)
               set('state', ARGV[base + 3])
+              if ARGV[5] ~= '' then set('changed', ARGV[5]) end
             end
             if ARGV[base + 4] == '1' then set('memory', ARGV[base + 5]) end
             if to ~= '' then
@@ -168,7 +173,7 @@ extension TripStore {
             mark_known(KEYS[4], ARGV[base + 1], life, revision, published)
           end
         end
-        change_due(KEYS[5], 5 + count * 7)
+        change_due(KEYS[5], 6 + count * 7)
         if ARGV[3] ~= ARGV[2] then
           redis.call('SET', KEYS[2], ARGV[3])
           redis.call('XTRIM', KEYS[3], 'MINID', '~', ARGV[3])

@@ -18,10 +18,13 @@ package struct AnswerRecord: Sendable {
   /// The triggers that wait for a broadcast, for the next owner's timeline; kept until a broadcast
   /// is accepted.
   package var waiting: [UInt8]?
+  /// The card that phones show by this answer; a quiet one replaces none that they show for sure.
+  package var shown: ShownCard?
 
   package init(
     trip: TripID, accepted: Revision? = nil, ratePerHour: Double? = nil, anchor: UnixTime? = nil,
-    life: LifeChange? = nil, timeline: [UInt8]? = nil, waiting: [UInt8]? = nil
+    life: LifeChange? = nil, timeline: [UInt8]? = nil, waiting: [UInt8]? = nil,
+    shown: ShownCard? = nil
   ) {
     self.trip = trip
     self.accepted = accepted
@@ -30,12 +33,13 @@ package struct AnswerRecord: Sendable {
     self.life = life
     self.timeline = timeline
     self.waiting = waiting
+    self.shown = shown
   }
 
   /// Whether there is anything to store but a step that changes nothing.
   package var isEmpty: Bool {
     accepted == nil && ratePerHour == nil && anchor == nil && timeline == nil && waiting == nil
-      && life.map { $0.from == $0.to && $0.due.isEmpty } ?? true
+      && shown == nil && life.map { $0.from == $0.to && $0.due.isEmpty } ?? true
   }
 }
 
@@ -90,7 +94,8 @@ extension TripStore {
       answer.ratePerHour.map { "\($0)" } ?? "",
       answer.anchor.map { String($0.nanoseconds) } ?? "",
       answer.life?.from.text ?? "", answer.life?.to.text ?? "", answer.timeline ?? [],
-      Self.timelineLimit, answer.waiting ?? [])
+      Self.timelineLimit, answer.waiting ?? [], answer.shown?.stored ?? [],
+      answer.shown?.isQuiet == true ? 1 : 0)
     command.append(due: answer.life?.due ?? [])
     return command
   }
@@ -104,7 +109,8 @@ extension TripStore {
       -- ARGV 1 epoch of the owner, 2 trip ID, 3 accepted revision or '', 4 rate (1/h) or '',
       --      5 anchor of the token bucket (unix ns) or '', 6 life as it was read or '',
       --      7 new life, 8 entry for the timeline or '', 9 about how many it keeps, 10 triggers that
-      --      wait or ''; then pairs of time (ms) or '' and due item
+      --      wait or '', 11 card that phones show or '', 12 whether it is a quiet one (1 or 0); then
+      --      pairs of time (ms) or '' and due item
       -- Answers {1, published revision}, {0, epoch}: fenced, {-1} no such trip,
       --      {-2, life}: it is another one
 
@@ -133,8 +139,15 @@ extension TripStore {
           redis.call('XADD', KEYS[5], 'MAXLEN', '~', ARGV[9], '*', 'b', ARGV[8])
         end
         if ARGV[10] ~= '' then redis.call('HSET', KEYS[2], 'waiting', ARGV[10]) end
+        if ARGV[12] == '1' then
+          redis.call('HSET', KEYS[2], 'quiet', ARGV[11])
+        -- Answers may come in another order than they were asked for: an older state is replaced.
+        elseif ARGV[11] ~= '' and accepted == published then
+          redis.call('HSET', KEYS[2], 'shown', ARGV[11])
+          redis.call('HDEL', KEYS[2], 'quiet')
+        end
         mark(KEYS[3], KEYS[2], ARGV[2], life)
-        change_due(KEYS[4], 11)
+        change_due(KEYS[4], 13)
         return { 1, published }
         """#,
     isSafeToRepeat: true)

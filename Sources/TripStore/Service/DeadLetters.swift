@@ -58,6 +58,12 @@ extension TripStore {
       """#,
     isSafeToRepeat: false)
 
+  /// How many dead letters are kept.
+  package func deadLetterCount() async throws(StoreError) -> Int {
+    let reply = try await call(RedisCommand("XLEN", Self.deadLetterKey))
+    return try reading { () throws(RedisError) in try reply.intValue() }
+  }
+
   /// The newest dead letters, newest first.
   package func deadLetters(limit: Int) async throws(StoreError) -> [DeadLetter] {
     let reply = try await call(

@@ -52,6 +52,12 @@ package struct TripRecord: Sendable, Equatable {
   package var memberCounts: [Reach: Int]
   /// What an owner that stopped left for the timeline; empty if nothing waited then.
   package var waiting: [UInt8]
+  /// When the content-state last changed, by the service's clock; nil before the first change.
+  package var changedAt: UnixTime?
+  /// What phones show for sure; nil before APNs has accepted a broadcast.
+  package var shown: ShownCard?
+  /// What was sent behind it at priority 5, which phones may show late or leave out.
+  package var quiet: ShownCard?
 
   /// What a publisher goes on from.
   package var publisherState: ChannelPublisher.Durable {
@@ -86,7 +92,10 @@ extension TripRecord {
       anchor: anchor.map { UnixTime(nanoseconds: $0) },
       ratePerHour: try fields.optionalText("rate").flatMap { Double($0) }, life: life,
       isClosing: !fields.bytes("closing").isEmpty || !life.acceptsTriggers,
-      memberCounts: try fields.memberCounts(), waiting: fields.bytes("waiting"))
+      memberCounts: try fields.memberCounts(), waiting: fields.bytes("waiting"),
+      changedAt: try fields.optionalNumber("changed").map { UnixTime(milliseconds: $0) },
+      shown: ShownCard(stored: fields.bytes("shown")),
+      quiet: ShownCard(stored: fields.bytes("quiet")))
   }
 }
 

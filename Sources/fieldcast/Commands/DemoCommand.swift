@@ -26,7 +26,8 @@ package enum DemoCommand: Command {
     "demo", summary: "Plays a group's trip through the service and shows the phones",
     discussion: """
       Starts a Redis, an APNs simulator and the service, creates a trip, lets phones join,
-      plays the captures of a trace into all three doors, and ends the trip.
+      plays the captures of a trace into all three doors, and ends the trip. The service's \
+      dashboard can be watched meanwhile; its address is told at the start.
       """,
     options: [trace.spec, speed.spec, phones.spec, once.spec, json.spec],
     examples: [
@@ -51,6 +52,10 @@ package enum DemoCommand: Command {
         speed: arguments[speed], length: .seconds(Int64(trace.durationSeconds)), log: log)
     } catch {
       throw CommandFailure(.unavailable, "The demo cannot be set up: \(error)")
+    }
+    if !arguments[json] {
+      Terminal.output.writeLine(
+        "Watch it at http://127.0.0.1:\(stage.service.port)/ while it plays.")
     }
     let stop = StopSignal()
     Signals.deliver(from: signals, on: stage.loop) { _ in stop.fire() }

@@ -1,0 +1,189 @@
+internal import Clocks
+internal import FieldTrips
+internal import JSON
+internal import Transport
+internal import TripStore
+
+/// Reads from the store what the dashboard tells of, as JSON. Times are milliseconds since 1970.
+struct DashboardViews: Sendable {
+  let node: String
+  let store: TripStore
+  let owner: Owner
+  let reporter: NodeReporter
+  let apps: [AppID]
+  let quota: ChannelQuota
+  let clock: ServiceClock
+
+  /// How old what was read may be; real time. What changes seldom, or costs more, is read less often.
+  func period(of part: EventWish.Part) -> Duration {
+    switch part {
+    case .trips, .trip: .zero
+    case .health, .deadLetters: NodeReporter.period
+    // A read of two keys for each partition.
+    case .nodes: max(.seconds(3), .milliseconds(store.partitionCount * 4))
+    case .channels: .seconds(3)
+    }
+  }
+
+  func read(_ part: EventWish.Part) async throws(StoreError) -> [UInt8] {
+    switch part {
+    case .health: try await health()
+    case .nodes: try await nodes()
+    case .channels: try await channels()
+    case .deadLetters: try await deadLetters()
+    case .trips, .trip: []
+    }
+  }
+
+  // MARK: One trip
+
+  /// A trip's page; one that says that there is none if there is none.
+  func page(of trip: TripID) async throws(StoreError) -> [UInt8] {
+    let sends = try await store.timeline(of: trip).compactMap { SendRecord(stored: $0) }
+    guard let record = try await store.trip(trip) else {
+      var writer = JSONWriter()
+      writer.object {
+        $0.member("trip", trip.text)
+        $0.member("unknown", true)
+      }
+      return writer.finish()
+    }
+    let timeline = TripTimeline(
+      record: record, type: owner.settings.activityTypes[record.definition.typeName],
+      sends: sends, present: await owner.present(of: trip), now: clock.wall)
+    return TripPage(
+      timeline: timeline, policy: owner.settings.policy, node: try await store.node(of: trip),
+      partition: store.partition(of: trip)
+    ).written()
+  }
+
+  // MARK: Nodes
+
+  /// How each node fares, by its own report; this one's is of this moment.
+  private func health() async throws(StoreError) -> [UInt8] {
+    var reports = try await store.nodeReports()
+    let own = await reporter.written()
+    reports.removeAll { $0.node == node }
+    reports.append((node, own))
+    var writer = JSONWriter(reservingCapacity: 8_192)
+    writer.object {
+      $0.key("nodes")
+      $0.array { list in
+        for (name, report) in reports.sorted(by: { $0.node < $1.node }) {
+          list.object {
+            $0.member("node", name)
+            $0.member("isHere", name == node)
+            if let report, let text = try? JSONText(validating: report) {
+              $0.member("report", text)
+            }
+          }
+        }
+      }
+    }
+    return writer.finish()
+  }
+
+  private func nodes() async throws(StoreError) -> [UInt8] {
+    let tenures = try await store.tenures()
+    let living = try await store.nodeReports().map(\.node)
+    // A node that died a moment ago may still hold leases.
+    let names = Set(tenures.compactMap(\.node)).union(living).sorted()
+    var writer = JSONWriter(reservingCapacity: 4_096)
+    writer.object {
+      $0.key("nodes")
+      $0.array { list in
+        for name in names {
+          let own = tenures.filter { $0.node == name }
+          list.object {
+            $0.member("node", name)
+            $0.member("isHere", name == node)
+            $0.member("lives", living.contains(name))
+            $0.member("partitions", own.count)
+            if let newest = own.map(\.epoch).max() { $0.member("newestEpoch", newest.number) }
+          }
+        }
+      }
+      // By partition: the place of its owner in the list, -1 for none, and the epoch.
+      $0.key("owners")
+      $0.array { list in
+        for tenure in tenures {
+          list.int(tenure.node.flatMap { names.firstIndex(of: $0) } ?? -1)
+        }
+      }
+      $0.key("epochs")
+      $0.array { list in for tenure in tenures { list.int(tenure.epoch.number) } }
+    }
+    return writer.finish()
+  }
+
+  // MARK: Channels
+
+  private func channels() async throws(StoreError) -> [UInt8] {
+    var rows: [(app: AppID, usage: ChannelUsage, nextDeletion: UnixTime?)] = []
+    for app in apps {
+      let usage = try await store.channelUsage(of: app)
+      rows.append((app, usage, try await store.nextDeletion(of: app)))
+    }
+    var writer = JSONWriter()
+    writer.object {
+      $0.key("apps")
+      $0.array { list in
+        for row in rows {
+          list.object {
+            $0.member("app", row.app.words)
+            write(row.usage, to: &$0)
+            if let next = row.nextDeletion { $0.member("nextDeletion", next.milliseconds) }
+          }
+        }
+      }
+    }
+    return writer.finish()
+  }
+
+  private func write(_ usage: ChannelUsage, to writer: inout JSONWriter) {
+    let warm = usage.warm.values.reduce(0, +)
+    writer.member("limit", quota.limit)
+    writer.member("used", usage.used)
+    writer.member("level", quota.level(used: usage.used).rawValue)
+    writer.member("trips", usage.recorded - warm - usage.awaitingDeletion)
+    writer.member("warm", warm)
+    writer.member("beingCreated", usage.intended)
+    writer.member("awaitingDeletion", usage.awaitingDeletion)
+    writer.member("foreign", usage.foreign)
+  }
+
+  // MARK: Dead letters
+
+  /// So many are shown, the newest, and so much of each.
+  private static let shownLetters = 50
+  private static let shownExcerpt = 400
+
+  private func deadLetters() async throws(StoreError) -> [UInt8] {
+    let count = try await store.deadLetterCount()
+    let letters = try await store.deadLetters(limit: Self.shownLetters)
+    var writer = JSONWriter(reservingCapacity: 8_192)
+    writer.object {
+      $0.member("count", count)
+      $0.key("letters")
+      $0.array { list in
+        for letter in letters {
+          list.object {
+            $0.member("at", letter.at.milliseconds)
+            $0.member("door", letter.door)
+            $0.member("reason", letter.reason)
+            $0.member("message", letter.message)
+            $0.member(
+              "excerpt",
+              String(decoding: letter.excerpt.prefix(Self.shownExcerpt), as: UTF8.self))
+          }
+        }
+      }
+    }
+    return writer.finish()
+  }
+}
+
+extension AppID {
+  /// For people: `com.example.trips (production)`, as the push engine names it.
+  var words: String { "\(bundleID) (\(environment.rawValue))" }
+}
