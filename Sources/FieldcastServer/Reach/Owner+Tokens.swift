@@ -148,30 +148,46 @@ extension Owner {
   }
 
   /// Sends the newest state, with a timestamp of its own, to those who are owed it.
+  ///
+  /// When thousands came at once, a state that waits does not wait for all of them: it goes to
+  /// everyone.
   private func payOwed(_ waves: TokenWaves, of trip: OwnedTrip) async {
-    let members = waves.owed
+    var left = Array(waves.owed)[...]
     waves.owed = []
     do throws(StoreError) {
-      let letters = TokenRound.letters(
-        to: try await store.members(members, of: trip.id), at: clock.wall)
-      guard !letters.isEmpty else { return }
-      let purpose: BroadcastPurpose =
-        switch trip.life.phase {
-        case .scheduled, .live: .update
-        case .ending: .end
-        // A card that was started shortly before the end may hand over its token after it.
-        case .ended: .lateEnd
-        }
-      guard case .reserved(let state) = try await reserveForSome(purpose, of: trip) else { return }
-      let update = CardUpdate(
-        isEnd: purpose != .update, priority: 10, state: state, alert: nil, sentAt: clock.wall)
-      try await round(update, letters, frugally: update.priority, waves, of: trip)
+      while !left.isEmpty, waves.pending == nil, trip.isHeld, !isDraining {
+        guard try await pay(Array(left.prefix(500)), waves, of: trip) else { return }
+        left = left.dropFirst(500)
+      }
     } catch {
-      waves.owed.formUnion(members)
+      waves.owed.formUnion(left)
       log.warning(
         "members cannot be sent their state; trying again",
         ["trip": "\(trip.id)", "reason": "\(error)"])
     }
+  }
+
+  /// - Returns: false when the trip is not in a phase for it.
+  private func pay(
+    _ members: [MemberID], _ waves: TokenWaves, of trip: OwnedTrip
+  ) async throws(StoreError) -> Bool {
+    let letters = TokenRound.letters(
+      to: try await store.members(members, of: trip.id), at: clock.wall)
+    guard !letters.isEmpty else { return true }
+    let purpose: BroadcastPurpose =
+      switch trip.life.phase {
+      case .scheduled, .live: .update
+      case .ending: .end
+      // A card that was started shortly before the end may hand over its token after it.
+      case .ended: .lateEnd
+      }
+    guard case .reserved(let state) = try await reserveForSome(purpose, of: trip) else {
+      return false
+    }
+    let update = CardUpdate(
+      isEnd: purpose != .update, priority: 10, state: state, alert: nil, sentAt: clock.wall)
+    try await round(update, letters, frugally: update.priority, waves, of: trip)
+    return true
   }
 
   /// Who could not be sent the state now gets the newest one later, each time after a longer pause.
