@@ -57,7 +57,7 @@ import Transport
           try await browser.waitForText("1\n", in: ".tiles")
           let trip = try await caller.createTrip()
           try await browser.waitForText("Spring walk", in: ".trips")
-          try await browser.wait(until: "document.querySelector('.link').innerText == 'Live'")
+          try await browser.wait(until: "document.querySelector('.link')?.innerText == 'Live'")
           let join = #"{"member":"anna","osVersion":"18.2"}"#
           _ = try await caller.call("POST", "/v1/trips/\(trip.id)/members", join)
           try await browser.waitForText("1 channel", in: ".trips")
@@ -118,6 +118,49 @@ import Transport
           // A token of less scope is told what it may not see.
           try await enter(app.text)
           try await browser.waitForText("lacks the scope admin")
+        }
+      }
+    }
+  }
+
+  @Test(.enabled(if: Browser.program != nil, Browser.isMissing))
+  func `reads events in whatever pieces they come, and draws buckets as they fill`() async throws {
+    try await World.with { world in
+      try await world.withService { caller in
+        guard case .tcp(_, let port) = caller.endpoint else { return }
+        try await Browser.open("http://127.0.0.1:\(port)/", in: world) { browser in
+          try await browser.wait(until: "document.querySelector('.link')?.innerText == 'Live'")
+          // Cut at every place, line ends among them.
+          let events = """
+            import('/dashboard/stream.js').then(({ EventReader }) => {
+              const text = 'retry: 2500\\nevent: a\\r\\ndata: 1\\r\\n\\r\\n:\\n\\ndata:x\\ndata: y\\n\\nevent: b\\n\\n';
+              const seen = new Set();
+              for (let cut = 0; cut <= text.length; cut++) {
+                const all = [];
+                const reader = new EventReader(
+                  (name, data) => all.push(name + '=' + data), (retry) => all.push(retry));
+                reader.push(text.slice(0, cut));
+                reader.push(text.slice(cut));
+                seen.add(JSON.stringify(all));
+              }
+              return [...seen].join();
+            })
+            """
+          #expect(
+            try await browser.value(of: events).string == #"[2500,"a=1","message=x\ny"]"#)
+          // It falls by a token at a broadcast, fills to its brim, and is emptied by a 429.
+          let levels = """
+            import('/dashboard/chart.js').then(({ levels }) => {
+              const send = (sent, level, capacity) =>
+                ({ sent, level, capacity, refillMilliseconds: 1000, priority: 10 });
+              const sends = [send(0, 9, 10), send(5000, 0, 7)];
+              const trip = { budget: { capacity: 7 }, sends };
+              return JSON.stringify(levels(trip, 0, 9000));
+            })
+            """
+          #expect(
+            try await browser.value(of: levels).string
+              == "[[0,10],[0,10],[0,9],[1000,10],[5000,10],[5000,0],[9000,4]]")
         }
       }
     }
