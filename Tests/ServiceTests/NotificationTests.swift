@@ -267,6 +267,32 @@ private func body(_ notification: SimulatedNotification) throws -> JSONValue {
     }
   }
 
+  /// APNs takes it, and the connection breaks before it says so.
+  @Test(arguments: [true, false])
+  func `is sent once more when the answer is lost, if it may be`(isOnce: Bool) async throws {
+    try await World.with(speed: 5) { world in
+      try await world.withService { caller in
+        let phone = try await AlertPhone.add("ada", caller, world)
+        var faults = SimulatorFaults()
+        faults.resetShare = 1
+        try await world.simulator.setFaults(faults)
+        let id = try await caller.notify(
+          #"{"to":{"member":"ada"},"alert":{"body":"Lunch"},"attemptOnce":\#(isOnce)}"#)
+        let isThere = await world.simulator.wait(upTo: .seconds(30)) { apns, _ in
+          apns.statistics.requests[.devicePush] ?? 0 >= 1
+        }
+        #expect(isThere)
+        try await world.simulator.setFaults(SimulatorFaults())
+        let outcome = try await caller.outcome(of: id, world)
+        #expect(outcome["state"]?.string == "sent")
+        #expect(outcome["devices"]?["accepted"]?.int64 == (isOnce ? 0 : 1), "\(outcome)")
+        #expect(outcome["devices"]?["unconfirmed"]?.int64 == (isOnce ? 1 : 0))
+        #expect(try await phone.arrived(world) == (isOnce ? 1 : 2))
+        #expect(try await phone.shown(world).count == 1)
+      }
+    }
+  }
+
   @Test func `of another kind wakes the app, or reloads its widgets`() async throws {
     try await World.with { world in
       try await world.withService { caller in

@@ -7,7 +7,9 @@ internal import TripStore
 struct NotificationRound {
   enum Outcome: Sendable {
     /// Each was tried, or marked before.
-    case tried(retryAfter: Duration?, reason: String?)
+    ///
+    /// - Parameter unsure: of how many the answer is not known.
+    case tried(retryAfter: Duration?, reason: String?, unsure: Int)
     /// Nothing can be sent, now or later.
     case impossible(String)
     /// Its time was over before all were tried.
@@ -40,6 +42,7 @@ extension NotificationRound {
   private struct Notes {
     var retryAfter: Duration?
     var reason: String?
+    var unsure = 0
     /// Devices of this round: one phone may be two members'.
     var seen: Set<String> = []
   }
@@ -78,7 +81,8 @@ extension NotificationRound {
       }
       cursor = next
     } while cursor != nil
-    return .tried(retryAfter: notes.retryAfter, reason: notes.reason)
+    return .tried(
+      retryAfter: notes.retryAfter, reason: notes.reason, unsure: notes.unsure)
   }
 
   private func page(
@@ -170,7 +174,9 @@ extension NotificationRound {
     _ notes: inout Notes
   ) async throws(StoreError) -> Verdict {
     switch answer {
-    case .unsure: return .unconfirmed
+    case .unsure:
+      notes.unsure += 1
+      return .unconfirmed
     case .later(let retryAfter):
       notes.retryAfter = [notes.retryAfter, retryAfter].compactMap(\.self).max()
       notes.reason = "APNs put some devices off."

@@ -142,7 +142,7 @@ extension Owner {
     case .impossible(let reason):
       next.fail(reason, reached: devices.reached, at: clock.wall)
     case .expired: next.closed(reached: devices.reached, at: clock.wall)
-    case .tried(let retryAfter, let reason):
+    case .tried(let retryAfter, let reason, let unsure):
       if devices.accepted > 0, !life.usesFallback, let source = request.source,
         let content = life.content
       {
@@ -152,7 +152,8 @@ extension Owner {
       }
       next.tried(
         reached: devices.reached,
-        left: devices.waiting + (request.mayBeRepeated ? devices.unconfirmedOnce : 0),
+        left: devices.waiting
+          + (request.mayBeRepeated ? min(unsure, devices.unconfirmedOnce) : 0),
         retryAfter: retryAfter, reason: reason, at: clock.wall, rules: settings.notifications)
     }
     return try await keep(next, after: life, of: id, holding)
