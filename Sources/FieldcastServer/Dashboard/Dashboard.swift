@@ -185,16 +185,20 @@ actor Dashboard {
 
   private func tellOfTrips() async throws(StoreError) {
     guard isWanted(.trips) else { return }
-    // Held apart while it waits: nobody else changes it.
-    var index = self.index
-    let shown = wishes(for: .trips).map { index.newest(for: $0).ids }
-    try await index.advance(views.store, shown: Set(shown.joined()))
-    guard !feeds.isEmpty else { return }
-    self.index = index
+    let shown = Set(wishes(for: .trips).flatMap { index.newest(for: $0).ids })
+    try await advanceIndex(shown: shown)
     let totals = index.totals
     for (id, feed) in feeds where feed.wish.parts.contains(.trips) {
       tell(id, "trips", index.written(index.newest(for: feed.wish), totals))
     }
+  }
+
+  private func advanceIndex(shown: Set<TripID>) async throws(StoreError) {
+    // Taken out while it reads, so that it is not copied whole: nobody else looks at it.
+    var taken = index
+    index = TripIndex()
+    defer { if !feeds.isEmpty { index = taken } }
+    try await taken.advance(views.store, shown: shown)
   }
 
   private func tellOfEachTrip() async throws(StoreError) {
