@@ -47,7 +47,8 @@ package final class Subprocess: Sendable {
   /// - Returns: its absolute path; nil when it is not installed.
   package static func executable(named name: String) -> String? {
     let search = getenv("PATH").map { String(cString: $0) } ?? ""
-    let folders = search.split(separator: ":") + ["/usr/bin", "/usr/sbin", "/usr/local/bin"]
+    let folders: [Substring] =
+      search.split(separator: ":") + ["/usr/bin", "/usr/sbin", "/usr/local/bin"]
     return folders.lazy.map { "\($0)/\(name)" }.first { access($0, X_OK) == 0 }
   }
 
