@@ -18,6 +18,8 @@ var common: [SwiftSetting] {
 
 let package = Package(
   name: "fieldcast",
+  // Of the kit for apps; the service is for Linux.
+  platforms: [.iOS(.v16), .macOS(.v13), .watchOS(.v9), .tvOS(.v16)],
   products: [
     .executable(name: "fieldcast", targets: ["fieldcast"]),
     .library(name: "APNs", targets: ["APNs"]),
@@ -96,8 +98,9 @@ let package = Package(
       name: "FieldTripsTests", dependencies: ["FieldTrips", "JSON", "Clocks", "Randomness"],
       swiftSettings: common),
     .testTarget(
-      name: "FieldTripKitTests", dependencies: ["FieldTripKit", "FieldTrips", "JSON", "Clocks"],
-      swiftSettings: common),
+      name: "FieldTripKitTests",
+      dependencies: ["FieldTripKit", "FieldTrips", "JSON", "Clocks", "Transport"],
+      exclude: ["StandIns"], swiftSettings: common),
     .testTarget(name: "CryptoTests", dependencies: ["Crypto", "COpenSSL"], swiftSettings: common),
     .testTarget(
       name: "TransportTests", dependencies: ["Transport", "Clocks", "Randomness"],
@@ -139,7 +142,7 @@ let package = Package(
       name: "ServiceTests",
       dependencies: [
         "FieldcastServer", "APNsSimulator", "LoadHarness", "APNs", "TripStore", "Redis", "HTTP",
-        "Transport", "Crypto", "FieldTrips", "JSON", "Clocks",
+        "Transport", "Crypto", "FieldTrips", "FieldTripKit", "JSON", "Clocks",
         // Some tests run the program itself, and kill it.
         "fieldcast", "Randomness",
       ],

@@ -18,7 +18,7 @@ import Testing
 
   @Test func `agree on a new trip`() throws {
     let date = Date(timeIntervalSince1970: 1_777_726_800)
-    let request = NewTrip(
+    let request = NewTrip<FieldTripAttributes>(
       name: "Birds", notebook: "Spring", startsAt: date, endsAt: date + 3_600, staleAfter: 300,
       dismissal: .after(seconds: 60), contentState: .init(notesCaptured: 2, lastPlaceName: "Au"))
     let read = try CreateTripRequest.read(
@@ -48,7 +48,7 @@ import Testing
     let device = try TokenRegistration.readDevice(
       value(
         DeviceRegistration(
-          deviceToken: token, member: "anna", environment: "production", osVersion: "18.1")))
+          deviceToken: token, member: "anna", environment: .production, osVersion: "18.1")))
     #expect(device.kind == .device && device.environment == .production)
     let update = try TokenRegistration.readActivityToken(
       value(ActivityTokenRegistration.update(token, activityID: "x", trip: trip.text)))
@@ -66,11 +66,11 @@ import Testing
       [UInt8](FieldcastCoding.encode(note)), kind: .note, trip: trip)
     #expect(trigger.occurredAt == now && trigger.sequence == 3 && trigger.isSignificant)
     for dismissal in [FieldTripKit.Dismissal.systemDefault, .atOnce, .after(seconds: 9)] {
-      let end = TripEnd(contentState: .init(notesCaptured: 1), dismissal: dismissal)
+      let end = TripEnd<FieldTripAttributes>(
+        contentState: .init(notesCaptured: 1), dismissal: dismissal)
       let trigger = try Trigger.read(
-        [UInt8](FieldcastCoding.encode(end)), kind: .end, trip: trip,
-        fallbackID: try TriggerID("k"))
-      #expect(trigger.kind == .end)
+        [UInt8](FieldcastCoding.encode(end)), kind: .end, trip: trip)
+      #expect(trigger.kind == .end && trigger.id.text == end.id)
     }
   }
 
@@ -80,15 +80,18 @@ import Testing
        "attributes":{"name":"n","notebook":"b","tripID":"t"},"contentState":{"notesCaptured":0},
        "staleDate":1777723200,"endsAt":"2026-05-02T12:00:00.500Z","attributesType":"x"}
       """#
-    let join = try FieldcastCoding.decode(JoinReply.self, from: Data(reply.utf8))
+    let join = try FieldcastCoding.decode(
+      JoinReply<FieldTripAttributes>.self, from: Data(reply.utf8))
     #expect(join.staleDate == Date(timeIntervalSince1970: 1_777_723_200))
     #expect(join.endsAt.timeIntervalSince1970 == 1_777_723_200.5)
     let whole = reply.replacing(".500Z", with: "Z")
-    let other = try FieldcastCoding.decode(JoinReply.self, from: Data(whole.utf8))
+    let other = try FieldcastCoding.decode(
+      JoinReply<FieldTripAttributes>.self, from: Data(whole.utf8))
     #expect(other.endsAt == join.staleDate)
     #expect(throws: DecodingError.self) {
       try FieldcastCoding.decode(
-        JoinReply.self, from: Data(reply.replacing("2026-", with: "soon-").utf8))
+        JoinReply<FieldTripAttributes>.self,
+        from: Data(reply.replacing("2026-", with: "soon-").utf8))
     }
   }
 

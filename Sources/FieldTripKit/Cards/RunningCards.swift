@@ -12,8 +12,8 @@ public struct RunningCards<ActivityID: Comparable & Sendable>: Sendable {
   ///   - cards: the app's running activities with their attributes, in any order.
   ///   - known: the activity that the server knows, if it said one: kept before others that started
   ///     together with it.
-  public init(
-    of trip: String, among cards: [(id: ActivityID, attributes: FieldTripAttributes)],
+  public init<Attributes: CardAttributes>(
+    of trip: String, among cards: [(id: ActivityID, attributes: Attributes)],
     known: ActivityID? = nil
   ) {
     let all = cards.filter { $0.attributes.tripID == trip }

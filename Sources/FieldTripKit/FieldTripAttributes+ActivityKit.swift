@@ -1,5 +1,0 @@
-#if canImport(ActivityKit)
-  public import ActivityKit
-
-  extension FieldTripAttributes: ActivityAttributes {}
-#endif
