@@ -65,7 +65,7 @@ let package = Package(
       name: "FieldcastServer",
       dependencies: [
         "TripStore", "Redis", "APNs", "HTTP", "Transport", "Crypto", "FieldTrips", "FieldTripKit",
-        "JSON", "Clocks",
+        "JSON", "Clocks", "Randomness",
       ],
       // The dashboard is part of the program, which stays a single file.
       resources: [
@@ -147,6 +147,14 @@ let package = Package(
         "fieldcast", "Randomness",
       ],
       swiftSettings: common),
+    // The service's own parts, many times over, on virtual time: the rules whatever goes wrong.
+    .testTarget(
+      name: "SimulationTests",
+      dependencies: [
+        "FieldcastServer", "APNs", "TripStore", "Redis", "HTTP", "Transport", "FieldTrips", "JSON",
+        "Clocks", "Randomness",
+      ],
+      swiftSettings: common),
     // Others' clients against the simulator, and the engine against others' servers and faults.
     .testTarget(
       name: "InteroperabilityTests",
@@ -162,12 +170,22 @@ let package = Package(
 )
 
 // `FIELDCAST_ROOMS=engine swift test` builds the push engine alone and what it is proven with: in
-// minutes where the whole takes many, as with a sanitizer.
-if Context.environment["FIELDCAST_ROOMS"] == "engine" {
-  let engine: Set = [
-    "CLinux", "COpenSSL", "CNghttp2", "Clocks", "JSON", "Randomness", "Crypto", "Transport", "HTTP",
-    "APNs", "APNsSimulator", "TransportTests", "HTTPTests", "APNsTests", "InteroperabilityTests",
-  ]
-  package.targets.removeAll { !engine.contains($0.name) }
+// minutes where the whole takes many, as with a sanitizer. `FIELDCAST_ROOMS=simulation` does so for
+// the simulation of many nodes.
+let below: Set = [
+  "CLinux", "COpenSSL", "CNghttp2", "Clocks", "JSON", "Randomness", "Crypto", "Transport", "HTTP",
+  "APNs",
+]
+let rooms: [String: Set<String>] = [
+  "engine": below.union([
+    "APNsSimulator", "TransportTests", "HTTPTests", "APNsTests", "InteroperabilityTests",
+  ]),
+  "simulation": below.union([
+    "CHiredis", "Redis", "FieldTrips", "FieldTripKit", "TripStore", "FieldcastServer",
+    "SimulationTests",
+  ]),
+]
+if let wanted = Context.environment["FIELDCAST_ROOMS"].flatMap({ rooms[$0] }) {
+  package.targets.removeAll { !wanted.contains($0.name) }
   package.products.removeAll { $0.name != "APNs" }
 }

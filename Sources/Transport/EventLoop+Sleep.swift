@@ -1,7 +1,7 @@
 package import Clocks
 
 extension EventLoop {
-  /// Waits until the machine's monotonic clock reads `moment`; may be called on any thread.
+  /// Waits until the loop's clock reads `moment`; may be called on any thread.
   ///
   /// - Throws: `CancellationError` as soon as the task is cancelled.
   package nonisolated(nonsending) func sleep(until moment: Moment) async throws(CancellationError) {
@@ -18,7 +18,7 @@ extension EventLoop {
 
   /// Waits for a span of real time.
   package nonisolated(nonsending) func sleep(for span: Duration) async throws(CancellationError) {
-    try await sleep(until: MonotonicClock.now() + span)
+    try await sleep(until: clockReading + span)
   }
 }
 

@@ -34,6 +34,8 @@ package final class EventLoop: @unchecked Sendable {
   }
 
   package let name: String
+  /// Whether a simulation moves its time by hand; see ``init(virtual:at:)``.
+  package let isVirtual: Bool
   private let epoll: Int32
   private let wakeUp: Int32
   private let inbox = Lock<[Work]>([])
@@ -63,6 +65,7 @@ package final class EventLoop: @unchecked Sendable {
   /// - Throws: ``SystemError`` when the process is out of descriptors or threads.
   package init(name: String) throws(SystemError) {
     self.name = name
+    isVirtual = false
     epoll = try systemCall("epoll_create1") { epoll_create1(Int32(EPOLL_CLOEXEC)) }
     wakeUp = try systemCall("eventfd") { eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK)) }
     let now = MonotonicClock.now()
@@ -72,6 +75,20 @@ package final class EventLoop: @unchecked Sendable {
     taskExecutor = LoopTaskExecutor(loop: self)
     try watchWakeUps()
     try startThread()
+  }
+
+  /// A loop without a thread, whose time is what a simulation says: it takes its turns by
+  /// ``takeTurn(at:)``, on the thread that calls it. It watches no descriptors.
+  ///
+  /// - Parameter start: what its clock reads first.
+  package init(virtual name: String, at start: Moment) {
+    self.name = name
+    isVirtual = true
+    (epoll, wakeUp) = (-1, -1)
+    timers = TimerWheel(now: start)
+    turnBegan = start
+    serialExecutor = LoopSerialExecutor(loop: self)
+    taskExecutor = LoopTaskExecutor(loop: self)
   }
 
   /// For actors that live on this loop.
@@ -96,6 +113,7 @@ package final class EventLoop: @unchecked Sendable {
   /// Ends the thread after the present turn. Timers and jobs that were not run are dropped, so
   /// every owner of a task on this loop must have ended it before.
   package func stop() {
+    if isVirtual { return releaseAll() }
     shouldStop.store(true, ordering: .releasing)
     wake()
   }
@@ -109,7 +127,10 @@ package final class EventLoop: @unchecked Sendable {
   }
 
   /// The same where it is known, and otherwise what the machine's monotonic clock says.
-  package var nowFromAnyThread: Moment { isOnLoop ? turnBegan : MonotonicClock.now() }
+  package var nowFromAnyThread: Moment { isOnLoop ? turnBegan : clockReading }
+
+  /// What the loop's clock reads, within a turn too: the machine's, or a simulation's.
+  package var clockReading: Moment { isVirtual ? turnBegan : MonotonicClock.now() }
 
   /// Runs `body` at `moment` or within about a millisecond after it.
   package func schedule(at moment: Moment, _ body: @escaping () -> Void) -> LoopTimer {
@@ -215,6 +236,25 @@ package final class EventLoop: @unchecked Sendable {
         loop.run()
         return nil
       }
+
+  // MARK: Virtual time
+
+  /// When a virtual loop has something to do: at once, or never later than its earliest timer; nil
+  /// when it waits for others.
+  package var nextTurn: Moment? {
+    if !pending.isEmpty || inbox.withLock({ !$0.isEmpty }) { return turnBegan }
+    return timers.nextExpiry
+  }
+
+  /// Runs all that a virtual loop has to do at `moment`, which is not before its last turn.
+  package func takeTurn(at moment: Moment) {
+    precondition(isVirtual && moment >= turnBegan, "time goes forward, by hand or by itself")
+    thread.store(UInt(pthread_self()), ordering: .releasing)
+    turnBegan = moment
+    runTimers()
+    runWork()
+    thread.store(0, ordering: .releasing)
+  }
 
   // MARK: The turn
 

@@ -19,6 +19,12 @@ package enum WallClock {
   }
 }
 
+/// The clocks of a machine that is simulated: they read what a test says.
+package protocol SimulatedClocks: AnyObject, Sendable {
+  var monotonic: Moment { get }
+  var wall: UnixTime { get }
+}
+
 /// The time that a service and its phones live in: the machine's own, or an event's at a multiple
 /// of its speed.
 ///
@@ -31,13 +37,20 @@ package struct ServiceClock: Sendable {
   private let realOrigin: Moment
   private let wallAtOrigin: UnixTime
   private let follows: Bool
+  private let simulation: (any SimulatedClocks)?
 
   /// The machine's own clocks.
-  package init() {
+  package init() { self.init(following: nil) }
+
+  /// The clocks of a simulated machine.
+  package init(simulation: any SimulatedClocks) { self.init(following: simulation) }
+
+  private init(following simulation: (any SimulatedClocks)?) {
     speed = 1
     realOrigin = .origin
     wallAtOrigin = UnixTime(nanoseconds: 0)
     follows = true
+    self.simulation = simulation
   }
 
   /// A clock that read `start` when the machine's wall clock read `realWall`.
@@ -50,9 +63,10 @@ package struct ServiceClock: Sendable {
     realOrigin = MonotonicClock.now()
     wallAtOrigin = start + .nanoseconds(Int64((realNow - realWall).inSeconds * speed * 1e9))
     follows = false
+    simulation = nil
   }
 
-  package var now: Moment { now(at: MonotonicClock.now()) }
+  package var now: Moment { simulation?.monotonic ?? now(at: MonotonicClock.now()) }
 
   /// This clock's moment at a moment of the machine's monotonic clock.
   package func now(at real: Moment) -> Moment {
@@ -62,7 +76,7 @@ package struct ServiceClock: Sendable {
   }
 
   package var wall: UnixTime {
-    if follows { return WallClock.now() }
+    if follows { return simulation?.wall ?? WallClock.now() }
     let passed = Double((MonotonicClock.now() - realOrigin).wholeNanoseconds) * speed
     return UnixTime(nanoseconds: wallAtOrigin.nanoseconds + Int64(passed))
   }

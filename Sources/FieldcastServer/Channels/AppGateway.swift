@@ -42,13 +42,20 @@ enum ChannelDeleted: Sendable {
 
 /// One app's way to APNs: translates between the service's words and the client's.
 struct AppGateway: Sendable {
-  let client: APNsClient
+  let client: any PushService
   let log: ServiceLog
+
+  /// Deadlines of calls, in real time.
+  private static let management = Duration.seconds(15)
+  private static let listing = Duration.seconds(30)
+  static let pushes = Duration.seconds(30)
 
   // MARK: Channels
 
   func createChannel(_ storage: StoragePolicy, request: String) async -> ChannelCreated {
-    switch await client.createChannel(storage: storage.atAPNs, requestID: request) {
+    switch await client.createChannel(
+      storage: storage.atAPNs, requestID: request, deadline: Self.management)
+    {
     case .done(let channel):
       guard let known = try? FieldTrips.ChannelID(channel.text) else {
         return .unknown(reason: "APNs gave a channel ID in a form that is not understood.")
@@ -80,7 +87,7 @@ struct AppGateway: Sendable {
 
   func deleteChannel(_ channel: FieldTrips.ChannelID) async -> ChannelDeleted {
     guard let id = APNs.ChannelID(channel.text) else { return .deleted }
-    switch await client.deleteChannel(id) {
+    switch await client.deleteChannel(id, deadline: Self.management) {
     case .done: return .deleted
     case .refused(let refusal) where refusal.disposition == .channelGone: return .deleted
     case .refused(let refusal): return .failed(reason: "\(refusal)")
@@ -91,7 +98,7 @@ struct AppGateway: Sendable {
 
   func listChannels() async -> Result<[FieldTrips.ChannelID], ListFailure> {
     do {
-      let listed = try await client.listChannels().get()
+      let listed = try await client.listChannels(deadline: Self.listing).get()
       return .success(listed.compactMap { try? FieldTrips.ChannelID($0.text) })
     } catch {
       return .failure(ListFailure(reason: "\(error)"))

@@ -35,7 +35,8 @@ extension AppGateway {
   ) async -> [TokenPushAnswer] {
     await answers(to: letters.map(\.token.token)) { known, places in
       await client.push(
-        zip(known, places).map { AddressedPush(push, to: $0, id: letters[$1].apnsID(of: id)) })
+        zip(known, places).map { AddressedPush(push, to: $0, id: letters[$1].apnsID(of: id)) },
+        deadline: Self.pushes)
     }
   }
 }

@@ -72,11 +72,13 @@ final class Holding: @unchecked Sendable {
     readTo = last
   }
 
-  /// The trips that the first entries of the inbox speak of and that are not in memory.
-  func missingTrips(inFirst count: Int) -> Set<TripID> {
-    var missing: Set<TripID> = []
+  /// The trips that the first entries of the inbox speak of and that are not in memory, in the
+  /// order in which they come.
+  func missingTrips(inFirst count: Int) -> [TripID] {
+    var missing: [TripID] = []
+    var seen: Set<TripID> = []
     for case .entry(let entry) in inbox.prefix(count) where lacks(entry.trip) {
-      missing.insert(entry.trip)
+      if seen.insert(entry.trip).inserted { missing.append(entry.trip) }
     }
     return missing
   }

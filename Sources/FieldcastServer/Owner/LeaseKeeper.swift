@@ -33,7 +33,7 @@ actor LeaseKeeper {
     self.owner = owner
     self.log = log
     self.loop = loop
-    renewedAt = MonotonicClock.now()
+    renewedAt = loop.clockReading
   }
 
   /// Keeps leases until cancelled, which is after they were given up: what is under way when a stop
@@ -91,7 +91,7 @@ actor LeaseKeeper {
   private func renew() async {
     let held = await owner.ownerships
     guard !held.isEmpty, !isDraining else { return }
-    let before = MonotonicClock.now()
+    let before = loop.clockReading
     let answers = await store.renewLeases(held, node: node, life: leaseLife)
     var isRenewed = true
     for (ownership, answer) in zip(held, answers) {
@@ -106,7 +106,7 @@ actor LeaseKeeper {
 
   /// A node that cannot reach Redis stops publishing once others may have taken over.
   private func giveUpIfExpired() async {
-    guard MonotonicClock.now() - renewedAt > leaseLife else { return }
+    guard loop.clockReading - renewedAt > leaseLife else { return }
     for ownership in await owner.ownerships { await owner.drop(ownership.partition) }
   }
 
@@ -121,7 +121,7 @@ actor LeaseKeeper {
     let held = Set(await owner.ownerships.map(\.partition))
     let missing = share.subtracting(held).sorted { $0.number < $1.number }
     guard !missing.isEmpty, !isDraining else { return }
-    let before = MonotonicClock.now()
+    let before = loop.clockReading
     let answers = await store.takeLeases(missing, node: node, life: leaseLife)
     if held.isEmpty { renewedAt = before }
     var taken: [(Ownership, LogID)] = []

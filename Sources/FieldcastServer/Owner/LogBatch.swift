@@ -40,6 +40,8 @@ struct LogBatch {
   private let from: LogID
   private let to: LogID
   private(set) var drafts: [TripID: Draft] = [:]
+  /// The trips of the drafts, in the order in which the log came to them.
+  private(set) var trips: [TripID] = []
   /// What could not be applied.
   private(set) var dead: [DeadLetter] = []
   /// These are among the dead letters of the store.
@@ -74,10 +76,12 @@ struct LogBatch {
     }
     switch entry.kind {
     case .created, .life, .member:
-      drafts[trip.id, default: Draft(trip)].mustReload = true
+      var draft = takeDraft(of: trip)
+      draft.mustReload = true
       if entry.kind == .member, let member = try? MemberID(entry.id) {
-        drafts[trip.id]?.members.append(member)
+        draft.members.append(member)
       }
+      drafts[trip.id] = draft
     case .note, .state, .phase, .end:
       apply(entry, to: trip)
     case .push: break  // of no trip, and noted already
@@ -103,8 +107,7 @@ struct LogBatch {
     } catch {
       return pass(entry, because: error.problems[0])
     }
-    // Taken out while it changes: a second reference would have all of it copied.
-    var draft = drafts.removeValue(forKey: trip.id) ?? Draft(trip)
+    var draft = takeDraft(of: trip)
     defer { drafts[trip.id] = draft }
     guard draft.life.acceptsTriggers else {
       return pass(entry, because: Problem(.endedTrip, "The trip \(trip.id) had ended before."))
@@ -132,6 +135,13 @@ struct LogBatch {
     }
   }
 
+  /// Taken out while it changes: a second reference would have all of it copied.
+  private mutating func takeDraft(of trip: OwnedTrip) -> Draft {
+    if let known = drafts.removeValue(forKey: trip.id) { return known }
+    trips.append(trip.id)
+    return Draft(trip)
+  }
+
   private func note(_ event: TripEvent, in draft: inout Draft) {
     draft.events.append(event)
     draft.actions += draft.life.handle(event, at: now, rules: rules)
@@ -152,7 +162,8 @@ struct LogBatch {
   var commit: Commit { Commit(from: from, to: to, changes: changes, at: now) }
 
   private var changes: [TripChange] {
-    drafts.values.compactMap { draft in
+    trips.compactMap { id in
+      guard let draft = drafts[id] else { return nil }
       let trip = draft.trip
       let isNew = draft.revision != trip.revision
       let memory = draft.card.memory

@@ -75,7 +75,8 @@ extension Owner {
     if let time = batch.pushDue { due(holding, at: time) }
     let now = clock.now
     var changedElsewhere: [OwnedTrip] = []
-    for draft in batch.drafts.values where draft.trip.isHeld {
+    for id in batch.trips {
+      guard let draft = batch.drafts[id], draft.trip.isHeld else { continue }
       let trip = draft.trip
       trip.card = draft.card
       trip.waiting.add(draft.triggers)

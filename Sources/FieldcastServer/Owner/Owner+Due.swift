@@ -24,7 +24,7 @@ extension Owner {
 
   private func doDue() {
     let now = clock.wall
-    for holding in holdings.values
+    for holding in holdingsInOrder
     where !holding.isDoingDue && holding.nextDue.map({ $0 <= now }) == true {
       holding.isDoingDue = true
       nursery.start { [self] in await doDue(of: holding) }
@@ -61,6 +61,7 @@ extension Owner {
 
   private func work(off claims: [DueClaim], of holding: Holding) async throws(StoreError) {
     let ids = Set(claims.compactMap { if case .trip(_, let id) = $0.item { id } else { nil } })
+      .sorted()
     try await load(ids, of: holding)
     // A trip that has yet to start rests: without this a batch of the log, committed while we wait
     // for the store, would have it out of memory, and its start would be done to nobody.

@@ -55,7 +55,7 @@ extension Owner {
   /// answer. A gap before what this node appended itself shows at once, so busy logs can wait.
   func lookRegularly() async {
     var looks = 0
-    while (try? await loop.sleep(for: .seconds(1))) != nil {
+    while (try? await loop.sleep(for: settings.lookEvery)) != nil {
       for holding in holdings.values where !holding.takeNews() { holding.hasMore = true }
       readLogs()
       looks += 1
@@ -91,6 +91,7 @@ extension Owner {
     var retry = Retry()
     while !isDraining {
       let wanting = holdings.values.filter { $0.hasMore && !$0.isFull }
+        .sorted { $0.partition < $1.partition }
       if wanting.isEmpty { break }
       for holding in wanting { holding.hasMore = false }
       let limit = 1_000

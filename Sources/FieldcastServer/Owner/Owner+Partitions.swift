@@ -27,7 +27,7 @@ extension Owner {
     await bell.forget(partition)
   }
 
-  var ownerships: [Ownership] { holdings.values.map(\.ownership) }
+  var ownerships: [Ownership] { holdingsInOrder.map(\.ownership) }
 
   /// What the store refused because another node owns the partition.
   func fenced(_ holding: Holding, current: Epoch) async {

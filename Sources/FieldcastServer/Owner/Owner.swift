@@ -1,5 +1,6 @@
 internal import Clocks
 internal import FieldTrips
+internal import Randomness
 internal import Transport
 internal import TripStore
 
@@ -21,6 +22,10 @@ actor Owner {
     var notifications: NotificationRules
     /// The app that a notification is of which names none.
     var defaultBundleID: String
+    /// How often logs are looked into of which nobody said that something came; real time.
+    var lookEvery = Duration.seconds(1)
+    /// Of the jitter between retries.
+    var seed = UInt64.random(in: .min ... .max)
   }
 
   struct Counts: Sendable {
@@ -60,7 +65,7 @@ actor Owner {
   var queue: [Holding] = []
   var roundsUnderWay = 0
   var isReading = false
-  var random = SystemRandomNumberGenerator()
+  var random: SplitMix64
   var dueTimer: LoopTimer?
   var isDraining = false
   var counts = Counts()
@@ -86,6 +91,7 @@ actor Owner {
     self.clock = clock
     self.log = log
     self.loop = loop
+    random = SplitMix64(seed: settings.seed)
     nursery = Nursery(loop: loop)
     errands = Nursery(loop: loop)
   }
@@ -124,6 +130,9 @@ actor Owner {
     }
     await leaveWaiting()
   }
+
+  /// The same order at each look, so that what happens can be repeated.
+  var holdingsInOrder: [Holding] { holdings.values.sorted { $0.partition < $1.partition } }
 
   // MARK: Trips in memory
 

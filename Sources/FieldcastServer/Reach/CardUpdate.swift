@@ -53,7 +53,9 @@ extension AppGateway {
     _ payload: [UInt8], _ options: PushOptions, to tokens: [PushToken]
   ) async -> [TokenPushAnswer] {
     let push = Push(options, payload: payload)
-    return await answers(to: tokens) { known, _ in await client.push(push, to: known) }
+    return await answers(to: tokens) { known, _ in
+      await client.push(push, to: known, deadline: Self.pushes)
+    }
   }
 
   /// Sends to those tokens that APNs may have given; the others are answered as APNs would.

@@ -124,7 +124,8 @@ struct ServiceParts: Sendable {
     loop: EventLoop
   ) async throws -> ServiceParts {
     let clock = configuration.clock
-    let gateways = try makeGateways(configuration, store: store, log: log, loop: loop)
+    let clientsByApp = try makeClients(configuration, store: store, log: log, loop: loop)
+    let gateways = clientsByApp.mapValues { AppGateway(client: $0, log: log) }
     let channels = ChannelManager(
       store: store, gateways: gateways, settings: configuration.channels,
       warmPolicies: Set(configuration.activityTypes.map(\.storage)), clock: clock, log: log,
@@ -166,7 +167,7 @@ struct ServiceParts: Sendable {
     let api = TripAPI(
       store: store, owner: owner, intake: intake, channels: channels, settings: settings,
       clock: clock, log: log)
-    let clients = gateways.values.map(\.client)
+    let clients = Array(clientsByApp.values)
     let reporter = NodeReporter(
       node: configuration.node, store: store, owner: owner, clients: clients, redis: redis,
       times: times, clock: clock, loop: loop)
@@ -187,11 +188,11 @@ struct ServiceParts: Sendable {
       clock: clock, loop: loop, log: log)
   }
 
-  private static func makeGateways(
+  private static func makeClients(
     _ configuration: ServiceConfiguration, store: TripStore, log: ServiceLog, loop: EventLoop
-  ) throws -> [AppID: AppGateway] {
+  ) throws -> [AppID: APNsClient] {
     var credentials: [String: ProviderCredentials] = [:]
-    var gateways: [AppID: AppGateway] = [:]
+    var clients: [AppID: APNsClient] = [:]
     for app in configuration.apps {
       // One token a team and key, whatever number of apps and environments use it.
       let keyName = "\(app.key.teamID) \(app.key.keyID)"
@@ -201,12 +202,11 @@ struct ServiceParts: Sendable {
           key: app.key, clock: configuration.clock,
           store: SharedTokens(store: store, key: app.key, log: log))
       credentials[keyName] = shared
-      let client = try APNsClient(
+      clients[try app.identity] = try APNsClient(
         app: try app.atAPNs, hosts: app.hosts, credentials: .token(shared),
         clock: configuration.clock, loop: loop)
-      gateways[try app.identity] = AppGateway(client: client, log: log)
     }
-    return gateways
+    return clients
   }
 
   // MARK: Serving

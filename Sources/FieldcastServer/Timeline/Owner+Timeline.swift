@@ -22,8 +22,8 @@ extension Owner {
   /// Leaves the triggers that wait for the next owner's timeline.
   func leaveWaiting() async {
     var answers: [(answer: AnswerRecord, owner: Ownership)] = []
-    for holding in holdings.values {
-      for trip in holding.trips.values where !trip.waiting.isEmpty {
+    for holding in holdingsInOrder {
+      for trip in holding.trips.values.sorted(by: { $0.id < $1.id }) where !trip.waiting.isEmpty {
         let record = AnswerRecord(trip: trip.id, waiting: trip.waiting.stored())
         answers.append((record, holding.ownership))
       }

@@ -1,6 +1,17 @@
 package import FieldTrips
 package import Redis
 
+/// What hears channels of Redis: a subscriber of a server.
+package protocol ChannelListener: Sendable {
+  func subscribe(to channels: [String]) async
+  func unsubscribe(from channels: [String]) async
+  /// All events since the last call; waits for one when there are none. Nil once closed.
+  func nextBatch() async -> [SubscriberEvent]?
+  func close() async
+}
+
+extension RedisSubscriber: ChannelListener {}
+
 /// Hears when something came into the logs of partitions, from other nodes too.
 ///
 /// A bell that is rung while nobody listens is not heard: who must miss nothing looks into the logs
@@ -12,10 +23,10 @@ package struct LogBell: Sendable {
     case missed
   }
 
-  private let subscriber: RedisSubscriber
+  private let subscriber: any ChannelListener
   private let store: TripStore
 
-  package init(subscriber: RedisSubscriber, store: TripStore) {
+  package init(subscriber: any ChannelListener, store: TripStore) {
     self.subscriber = subscriber
     self.store = store
   }
