@@ -67,7 +67,9 @@ final class Callers {
           acknowledged.append((trigger.trip, trigger.id.text))
           answer(true)
         case .ended: answer(true)
-        case .unknownTrip, .logFull, .revisionMismatch: answer(false)
+        // A Redis that lost its last seconds may have lost a trip that was there.
+        case .unknownTrip: answer(rules.hasLostWrites && created.contains(trigger.trip))
+        case .logFull, .revisionMismatch: answer(false)
         }
       }
     } done: {

@@ -109,7 +109,7 @@ struct Scenario {
     }
     let captures = (0..<world.number(0...12)).map { _ in
       let at = createdAt + world.span(.zero, left)
-      let copies = world.chance(0.25) ? [at + world.span(.zero, .seconds(10))] : []
+      let copies = world.chance(0.25) ? [min(at + world.span(.zero, .seconds(10)), end)] : []
       return Capture(at: at, isSignificant: world.chance(0.15), copies: copies)
     }
     return Plan(

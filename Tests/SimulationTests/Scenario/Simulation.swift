@@ -27,6 +27,8 @@ final class Simulation {
   private let mutation: Mutation?
   private let log: ServiceLog
   private let mapper: Mapper
+  /// Nodes stop for good.
+  private var isClosing = false
   /// Content-states that trips must have come to, by how many triggers.
   private var expected: [TripID: (count: Int, state: Bytes)] = [:]
 
@@ -160,6 +162,7 @@ final class Simulation {
 
   private func comeBack(_ machine: Machine, after span: Duration) {
     world.after(span) { [self] in
+      if isClosing { return }
       do { try start(machine) } catch { rules.violated("start", "\(error)") }
     }
   }
@@ -254,8 +257,10 @@ final class Simulation {
   /// All nodes stop; hours later one looks after what is left.
   private func shutDownAndReturn() throws {
     guard rules.violations.isEmpty else { return }
+    isClosing = true
     for machine in world.machines { machine.drain() }
     try settle("the stop of all nodes") { world.machines.allSatisfy { $0.process == nil } }
+    guard rules.violations.isEmpty else { return }
     world.run(until: world.now + .seconds(5 * 3_600))
     try start(world.machines[0])
     try settle("the end of all channels") { isNothingLeft }
