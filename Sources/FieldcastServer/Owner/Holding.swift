@@ -14,6 +14,8 @@ final class Holding: @unchecked Sendable {
   var cursor: LogID
   /// Log entries behind the cursor that are here and not worked off yet, in order.
   private(set) var inbox: [LogItem] = []
+  /// Of so many of its first entries the trips were looked for.
+  private var lookedFor = 0
   /// The last log entry that is here or worked off.
   private(set) var readTo: LogID
   /// There may be more in the log than is here.
@@ -73,11 +75,12 @@ final class Holding: @unchecked Sendable {
   }
 
   /// The trips that the first entries of the inbox speak of and that are not in memory, in the
-  /// order in which they come.
-  func missingTrips(inFirst count: Int) -> [TripID] {
+  /// order in which they come. Those entries are what ``takeItems()`` takes next.
+  func missingTrips(inFirst most: Int) -> [TripID] {
+    lookedFor = min(most, inbox.count)
     var missing: [TripID] = []
     var seen: Set<TripID> = []
-    for case .entry(let entry) in inbox.prefix(count) where lacks(entry.trip) {
+    for case .entry(let entry) in inbox.prefix(lookedFor) where lacks(entry.trip) {
       if seen.insert(entry.trip).inserted { missing.append(entry.trip) }
     }
     return missing
@@ -105,9 +108,12 @@ final class Holding: @unchecked Sendable {
     return entry.kind.isTrigger && waitsForOtherNode(entry.trip)
   }
 
-  /// Takes what may be worked off now.
-  func takeItems(atMost most: Int) -> [LogItem] {
-    let count = inbox.prefix(most).firstIndex(where: isBlocked) ?? most
+  /// Takes what may be worked off now: of the entries whose trips were looked for, those in front
+  /// of a blocked one. What came in while the trips were read may speak of others, which are not in
+  /// memory; an entry of such a one would be taken for one of a trip that is gone.
+  func takeItems() -> [LogItem] {
+    let count = inbox.prefix(lookedFor).firstIndex(where: isBlocked) ?? lookedFor
+    lookedFor = 0
     guard inbox.count > count else {
       defer { inbox = [] }
       return inbox

@@ -223,7 +223,7 @@ extension Owner {
   /// Maps what waits in a partition; nil when nothing does.
   private func takeBatch(of holding: Holding) -> LogBatch? {
     guard holding.isOurs, !holding.inbox.isEmpty else { return nil }
-    let items = holding.takeItems(atMost: Self.mostInBatch)
+    let items = holding.takeItems()
     guard let last = items.last, last.logID > holding.cursor else { return nil }
     var batch = LogBatch(of: holding, to: last.logID, now: clock.wall, rules: settings.rules)
     // What was committed before comes again after a partition was taken anew.
