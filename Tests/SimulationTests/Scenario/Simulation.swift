@@ -111,14 +111,13 @@ final class Simulation {
   /// Somebody looks at the app now and then; that is when a phone hears of a channel.
   private func openApps(of trip: TripID) {
     world.after(world.span(.seconds(1), .seconds(6))) { [self] in
+      if isClosing || phones.byTrip[trip]?.hasEnded == true { return }
       if let channel = life(of: trip)?.channel.openID?.text {
         phones.join(
           trip, channel: channel, contentState: field(trip, "state") ?? [],
           stored: apns.channels[channel] ?? nil)
       }
-      if phones.byTrip[trip]?.hasEnded != true, world.elapsed < .seconds(3_600) {
-        openApps(of: trip)
-      }
+      openApps(of: trip)
     }
   }
 
