@@ -201,7 +201,10 @@ final class Simulation {
     guard field(trip, "state") == state else { return false }
     let phone = phones.byTrip[trip]
     switch life.phase {
-    case .scheduled, .ending: return false
+    case .scheduled: return false
+    case .ending:
+      // The end was accepted, and Redis has lost that: it is over when no card can be left.
+      return rules.hasLostWrites && phone?.hasEnded == true && phone?.contentState == state
     case .live:
       guard let channel = life.channel.openID?.text else { return false }
       return phone?.channel == channel && phone?.contentState == state
@@ -248,8 +251,11 @@ final class Simulation {
   private var allHaveEnded: Bool {
     scenario.plans.allSatisfy { plan in
       guard let life = life(of: plan.trip) else { return rules.hasLostWrites }
-      if case .ended = life.phase { return true }
-      return false
+      switch life.phase {
+      case .ended: return true
+      case .ending: return rules.hasLostWrites && phones.byTrip[plan.trip]?.hasEnded == true
+      case .scheduled, .live: return false
+      }
     }
   }
 
@@ -265,13 +271,15 @@ final class Simulation {
     try settle("the end of all channels") { isNothingLeft }
   }
 
-  /// Channels whose creation nobody knows the outcome of stay, with a record each.
+  /// A channel that is still there must be in the books, where reconciliation finds it, or come of
+  /// a creation that is noted as one of unknown outcome.
   private var isNothingLeft: Bool {
-    let app = AppKeys(scenario.settings.app)
-    let books = server.model.hashes[app.channels]?.count ?? 0
-    let unknown = server.model.hashes[app.creations]?.count ?? 0
     if rules.hasLostWrites { return true }
-    return books == 0 && apns.channels.count <= unknown
+    let app = AppKeys(scenario.settings.app)
+    let books = server.model.hashes[app.channels] ?? [:]
+    let unknown = server.model.hashes[app.creations]?.count ?? 0
+    return apns.channels.keys.count { books[$0] == nil } <= unknown
+      && books.values.allSatisfy { !$0.starts(with: Bytes("deletion".utf8)) }
       && scenario.plans.allSatisfy { life(of: $0.trip) == nil }
   }
 

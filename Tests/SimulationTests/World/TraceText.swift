@@ -28,7 +28,7 @@ enum TraceText {
     bytes.count > 90 ? "…" : String(decoding: bytes, as: UTF8.self)
   }
 
-  private static func of(_ reply: RESPValue) -> String {
+  static func of(_ reply: RESPValue) -> String {
     switch reply {
     case .simple(let text): text
     case .error: "an error"
