@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct `The simulation` {
   /// How many seeds a run of the tests takes; more by the environment.
-  private static let seedCount = setting("FIELDCAST_SIMULATION_SEEDS") ?? 300
+  private static let seedCount = setting("FIELDCAST_SIMULATION_SEEDS") ?? 160
   private static let firstSeed = UInt64(setting("FIELDCAST_SIMULATION_SEED") ?? 1)
 
   private static func setting(_ name: String) -> Int? {

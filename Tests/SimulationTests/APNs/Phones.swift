@@ -19,9 +19,12 @@ final class Phones {
   let rules: Rules
   private(set) var byTrip: [TripID: Phone] = [:]
 
-  init(in world: World, rules: Rules) {
+  private let mutation: Mutation?
+
+  init(in world: World, rules: Rules, mutation: Mutation?) {
     self.world = world
     self.rules = rules
+    self.mutation = mutation
   }
 
   /// The app is opened: it takes the state that the service has, and listens to the channel.
@@ -46,7 +49,9 @@ final class Phones {
         if message.timestampSeconds > phone.timestampSeconds { rules.lateNews(message, of: trip) }
         continue
       }
-      guard message.timestampSeconds > phone.timestampSeconds else { continue }
+      if message.timestampSeconds <= phone.timestampSeconds, mutation != .timestampsIgnored {
+        continue
+      }
       phone.timestampSeconds = message.timestampSeconds
       phone.contentState = message.contentState
       phone.hasEnded = message.isEnd

@@ -141,7 +141,8 @@ struct ConformanceRun {
           life: random.below(4) == 0 ? try step(of: id) : nil))
     }
     let from = random.below(8) == 0 ? LogID.start : cursor
-    let commit = Commit(from: min(from, to), to: to, changes: changes)
+    let commit = Commit(
+      from: min(from, to), to: to, changes: changes, at: random.below(2) == 0 ? nil : now)
     let owner = owner()
     for _ in 0..<1 + random.below(2) {
       switch try await store.commit(commit, owner: owner) {

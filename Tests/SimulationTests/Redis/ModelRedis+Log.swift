@@ -33,7 +33,7 @@ extension ModelRedis {
         answers.append(.text("\(entry)"))
         room -= 1
         expiries[trip.seen] = milliseconds + call.number(1)
-        if call.text(base + 1) == "end" {
+        if call.text(base + 1) == "end", mutation != .endForgotten {
           trip.isEnded = true
           set(trip.key, "closing", Bytes("\(entry)".utf8))
         }

@@ -81,16 +81,14 @@ extension ModelRedis {
     if cursor != from, mutation != .commitUnfenced { return .array([.integer(-1), .bulk(cursor)]) }
     let count = Int(call.number(3))
     for index in 0..<count {
-      let base = 4 + index * 7
+      let base = 5 + index * 7
       let (old, new) = (call.arguments[base + 5], call.arguments[base + 6])
-      if let life = field(call.keys[5 + index], "life"), !old.isEmpty, life != old, life != new,
-        mutation != .lifeNotCompared
-      {
+      if let life = field(call.keys[5 + index], "life"), !old.isEmpty, life != old, life != new {
         return .array([.integer(-2), .bulk(call.arguments[base]), .bulk(life)])
       }
     }
     for index in 0..<count { commitTrip(index, call) }
-    changeDue(call.keys[4], call, from: 4 + count * 7)
+    changeDue(call.keys[4], call, from: 5 + count * 7)
     if to != from {
       strings[call.keys[1]] = to
       trim(call.keys[2], below: StreamID(ascii: to) ?? .zero)
@@ -99,11 +97,12 @@ extension ModelRedis {
   }
 
   private mutating func commitTrip(_ index: Int, _ call: ModelCall) {
-    let (key, base) = (call.keys[5 + index], 4 + index * 7)
+    let (key, base) = (call.keys[5 + index], 5 + index * 7)
     guard field(key, "life") != nil else { return }
     if !call.arguments[base + 1].isEmpty {
       set(key, "rev", call.arguments[base + 1])
       set(key, "state", call.arguments[base + 2])
+      if !call.arguments[4].isEmpty { set(key, "changed", call.arguments[4]) }
     }
     if call.text(base + 3) == "1" { set(key, "memory", call.arguments[base + 4]) }
     if !call.arguments[base + 6].isEmpty { set(key, "life", call.arguments[base + 6]) }
@@ -111,19 +110,19 @@ extension ModelRedis {
   }
 
   private mutating func reserve(_ call: ModelCall) -> RESPValue {
-    if mutation != .reserveUnfenced, let fence = fence(call.keys[0], call.arguments[0]) {
-      return fence
-    }
+    if let fence = fence(call.keys[0], call.arguments[0]) { return fence }
     let key = call.keys[1]
     guard let life = field(key, "life") else { return .array([.integer(-1)]) }
-    if Self.phase(of: life) != call.text(1), mutation != .updatesAfterEnd {
-      return .array([.integer(-2), .bulk(life)])
-    }
-    let last = mutation == .timestampReused ? 0 : number(key, "ts") + 1
-    let timestamp = max(call.number(2), last)
+    if Self.phase(of: life) != call.text(1) { return .array([.integer(-2), .bulk(life)]) }
+    let timestamp =
+      mutation == .timestampReused
+      ? milliseconds / 1_000 : max(call.number(2), number(key, "ts") + 1)
     set(key, "ts", Bytes("\(timestamp)".utf8))
-    if !call.arguments[3].isEmpty, mutation != .budgetForgotten {
-      set(key, "anchor", call.arguments[3])
+    if !call.arguments[3].isEmpty {
+      set(key, "anchor", mutation == .bucketRefilled ? Bytes("0".utf8) : call.arguments[3])
+    }
+    if mutation == .publishedTooEarly, let revision = field(key, "rev") {
+      set(key, "pub", revision)
     }
     return .array([
       .integer(1), .integer(timestamp), .optional(field(key, "rev")),
@@ -150,8 +149,14 @@ extension ModelRedis {
     if !call.arguments[5].isEmpty { set(key, "life", call.arguments[6]) }
     if !call.arguments[7].isEmpty { _ = add(call.keys[4], [Bytes("b".utf8), call.arguments[7]]) }
     if !call.arguments[9].isEmpty { set(key, "waiting", call.arguments[9]) }
+    if call.text(11) == "1" {
+      set(key, "quiet", call.arguments[10])
+    } else if !call.arguments[10].isEmpty, accepted == published {
+      set(key, "shown", call.arguments[10])
+      remove(key, field: "quiet")
+    }
     mark(call.keys[2], key, call.text(1))
-    changeDue(call.keys[3], call, from: 10)
+    changeDue(call.keys[3], call, from: 12)
     return .array([.integer(1), .integer(published)])
   }
 
@@ -162,7 +167,11 @@ extension ModelRedis {
     var answer: [RESPValue] = [.integer(1)]
     let due = inOrder(call.keys[0]).prefix { $0.score <= call.number(0) }
     for item in due.prefix(Int(call.number(2))) {
-      score(call.keys[0], item.member, call.number(1))
+      if mutation == .dueRemoved {
+        unscore(call.keys[0], item.member)
+      } else {
+        score(call.keys[0], item.member, call.number(1))
+      }
       answer += [.text(item.member), .text("\(item.score)")]
     }
     return .array(answer)
@@ -191,7 +200,7 @@ extension ModelRedis {
       return .array([.integer(0), .bulk(holder), .integer(rest)])
     }
     let last = string(call.keys[1]).flatMap(RESPValue.integer) ?? 0
-    let epoch = mutation == .epochKept && last > 0 ? last : max(last + 1, milliseconds)
+    let epoch = max(last + 1, milliseconds)
     strings[call.keys[1]] = Bytes("\(epoch)".utf8)
     hold(call.keys[0], call.arguments[0], call.number(1))
     return .array([.integer(1), .text("\(epoch)"), .optional(string(call.keys[2]))])

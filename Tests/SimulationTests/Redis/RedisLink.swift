@@ -121,6 +121,12 @@ final class RedisLink: RedisCaller, @unchecked Sendable {
   }
 
   private func arrive(_ request: Request) {
+    if mutation == .commitTorn, request.calls.contains(where: { $0.script == "commit" }),
+      world.chance(0.02)
+    {
+      for call in request.calls { server.tear(call) }
+      return request.fail(.unknownOutcome(RedisFailure(.lost, "The connection to Redis was lost.")))
+    }
     let replies = request.calls.map { run($0, of: request) }
     let answeredOver = connection
     let moment = max(lastAnswer, world.now + delay())
@@ -139,13 +145,7 @@ final class RedisLink: RedisCaller, @unchecked Sendable {
     let done = world.number(0...request.calls.count)
     switch world.number(0...3) {
     case 0 where !server.isDown:
-      for call in request.calls.prefix(done) {
-        if mutation == .commitTorn, call.script == "commit" {
-          server.tear(call)
-        } else {
-          run(call, of: request)
-        }
-      }
+      for call in request.calls.prefix(done) { run(call, of: request) }
     case 1:
       // Still on its way: it arrives after what was sent over the next connection.
       world.after(world.span(.milliseconds(10), .seconds(8))) { [self] in

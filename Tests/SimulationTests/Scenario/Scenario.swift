@@ -107,7 +107,9 @@ struct Scenario {
     } else if world.chance(0.3) {
       times.endsAt = max(times.startsAt, created + world.span(.seconds(10), left))
     }
-    let captures = (0..<world.number(0...12)).map { _ in
+    // Some trips are so busy that their budget does not last.
+    let most = world.chance(0.1) ? 50 : 12
+    let captures = (0..<world.number(0...most)).map { _ in
       let at = createdAt + world.span(.zero, left)
       let copies = world.chance(0.25) ? [min(at + world.span(.zero, .seconds(10)), end)] : []
       return Capture(at: at, isSignificant: world.chance(0.15), copies: copies)

@@ -32,24 +32,24 @@ enum Fault: CaseIterable {
 enum Mutation: String, CaseIterable {
   /// A commit's script looks at neither epoch nor cursor.
   case commitUnfenced
-  /// A commit's script writes a life over another node's step.
-  case lifeNotCompared
-  /// A reservation's script does not look at the epoch.
-  case reserveUnfenced
-  /// A reservation takes the clock's second, used or not.
+  /// A commit is not one step: where the connection is lost the cursor has moved and no state.
+  case commitTorn
+  /// A reservation takes the server's second, used or not.
   case timestampReused
-  /// A reservation does not look at the trip's phase.
-  case updatesAfterEnd
-  /// A reservation does not keep the token bucket.
-  case budgetForgotten
+  /// Whoever takes a trip over begins with a full bucket.
+  case bucketRefilled
+  /// A reservation counts as if APNs had accepted the broadcast.
+  case publishedTooEarly
   /// Nobody notes which trips are unpublished.
   case unpublishedForgotten
-  /// A node that takes over gets the epoch of the one before.
-  case epochKept
   /// An append's script takes in what it knows already.
   case duplicatesTaken
-  /// A commit is not one step: a connection that is lost leaves the cursor and no states.
-  case commitTorn
+  /// An append's script takes in what comes after the end.
+  case endForgotten
+  /// What is due is removed when it is claimed, not when it is done.
+  case dueRemoved
   /// The client sends the same bytes again when it got no answer.
   case bytesResent
+  /// Phones show whatever comes last.
+  case timestampsIgnored
 }
