@@ -115,6 +115,32 @@ package final class P256PrivateKey: @unchecked Sendable {
 
 /// Checks that hold for private and public keys alike.
 enum PKey {
+  /// - Parameter der: exactly one public key (SubjectPublicKeyInfo).
+  /// - Returns: a key that the caller owns; nil for anything else.
+  static func decodePublic(_ der: [UInt8]) -> OpaquePointer? {
+    defer { OpenSSLErrors.clear() }
+    return der.withUnsafeBufferPointer { buffer in
+      var next = buffer.baseAddress
+      guard let key = d2i_PUBKEY(nil, &next, buffer.count) else { return nil }
+      guard let next, let start = buffer.baseAddress, next - start == buffer.count else {
+        EVP_PKEY_free(key)
+        return nil
+      }
+      return key
+    }
+  }
+
+  /// Whether this is the key's signature, in OpenSSL's form, of the SHA-256 of `message`.
+  static func verifies(
+    _ signature: [UInt8], of message: [UInt8], by key: OpaquePointer
+  ) -> Bool {
+    defer { OpenSSLErrors.clear() }
+    guard let context = EVP_MD_CTX_new() else { return false }
+    defer { EVP_MD_CTX_free(context) }
+    return EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, key) == 1
+      && EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
+  }
+
   static func requireP256(_ key: OpaquePointer) throws(CryptoError) {
     let identifier = EVP_PKEY_get_base_id(key)
     guard identifier == EVP_PKEY_EC else {

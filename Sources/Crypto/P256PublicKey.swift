@@ -16,9 +16,10 @@ package final class P256PublicKey: @unchecked Sendable {
     guard text.label == nil || text.label == "PUBLIC KEY" else {
       throw .notAKey(found: "it is labelled \(text.label ?? ""), not PUBLIC KEY")
     }
-    let (key, used) = try Self.decode(text.der)
+    guard let key = PKey.decodePublic(text.der) else {
+      throw .damagedKey(bytes: text.der.count)
+    }
     do throws(CryptoError) {
-      guard used == text.der.count else { throw .trailingBytes(text.der.count - used) }
       try PKey.requireP256(key)
     } catch {
       EVP_PKEY_free(key)
@@ -26,6 +27,22 @@ package final class P256PublicKey: @unchecked Sendable {
     }
     self.init(owning: key)
   }
+
+  /// The key with these coordinates, as a JSON Web Key has them.
+  ///
+  /// - Returns: nil unless each has 32 bytes and the point is on the curve.
+  package convenience init?(x: [UInt8], y: [UInt8]) {
+    guard x.count == 32, y.count == 32,
+      let key = PKey.decodePublic(
+        DER.sequence(Self.algorithm + DER.bits([0x04] + x + y)))
+    else { return nil }
+    self.init(owning: key)
+  }
+
+  /// `SEQUENCE { ecPublicKey, prime256v1 }`.
+  private static let algorithm: [UInt8] = DER.sequence(
+    [0x06, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01]
+      + [0x06, 0x08, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x03, 0x01, 0x07])
 
   /// The key as a `PUBLIC KEY` block (SubjectPublicKeyInfo).
   package func spkiPEM() throws(CryptoError) -> [UInt8] {
@@ -38,12 +55,7 @@ package final class P256PublicKey: @unchecked Sendable {
 
   /// Whether `signature` is this key's ES256 signature of `message`.
   package func verifies(_ signature: ECDSASignature, of message: [UInt8]) -> Bool {
-    defer { OpenSSLErrors.clear() }
-    guard let context = EVP_MD_CTX_new() else { return false }
-    defer { EVP_MD_CTX_free(context) }
-    let der = signature.der
-    return EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, pointer) == 1
-      && EVP_DigestVerify(context, der, der.count, message, message.count) == 1
+    PKey.verifies(signature.der, of: message, by: pointer)
   }
 
   /// Takes a signature in either form: 64 raw bytes, or DER.
@@ -51,18 +63,5 @@ package final class P256PublicKey: @unchecked Sendable {
     if let raw = ECDSASignature(raw: signature), verifies(raw, of: message) { return true }
     guard let der = ECDSASignature(der: signature) else { return false }
     return verifies(der, of: message)
-  }
-
-  private static func decode(_ der: [UInt8]) throws(CryptoError) -> (OpaquePointer, used: Int) {
-    defer { OpenSSLErrors.clear() }
-    let found: (OpaquePointer, used: Int)? = der.withUnsafeBufferPointer { buffer in
-      var next = buffer.baseAddress
-      guard let key = d2i_PUBKEY(nil, &next, buffer.count), let next,
-        let start = buffer.baseAddress
-      else { return nil }
-      return (key, next - start)
-    }
-    guard let found else { throw .damagedKey(bytes: der.count) }
-    return found
   }
 }

@@ -38,6 +38,8 @@ final class HTTP1Connection: @unchecked Sendable {
       limits: server.configuration.limits, scheme: server.isTLS ? "https" : "http")
   }
 
+  var peerAddress: String { stream.peerAddress }
+
   private var configuration: HTTPServerConfiguration { server.configuration }
 
   func begin() {
@@ -154,7 +156,8 @@ final class HTTP1Connection: @unchecked Sendable {
     var request = head.request
     request.body = body
     let context = RequestContext(
-      peer: stream.peer, peerSubject: stream.peerSubject, isTLS: server.isTLS,
+      peer: stream.peer, peerAddress: stream.peerAddress, peerSubject: stream.peerSubject,
+      isTLS: server.isTLS,
       receivedAt: loop.now, loop: loop)
     let number = requestNumber
     arm(after: configuration.handlerDeadline) { connection in

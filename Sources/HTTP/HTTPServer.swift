@@ -28,6 +28,8 @@ package final class HTTPServer: @unchecked Sendable {
   let isTLS: Bool
   private var listener: StreamListener?
   private var connections: [ObjectIdentifier: HTTP1Connection] = [:]
+  /// How many of them each address has.
+  private var connectionsByAddress: [String: Int] = [:]
   private(set) var isDraining = false
   private var drainWaiters: [UnsafeContinuation<Void, Never>] = []
   private var dateText = ""
@@ -63,6 +65,9 @@ package final class HTTPServer: @unchecked Sendable {
 
   /// The TCP port that it listens on; 0 for a Unix socket.
   package func port() async -> Int { await loop.run { self.listener?.port ?? 0 } }
+
+  /// Shows another certificate to those who connect from now on.
+  package func use(_ tls: TLSServerContext) { loop.execute { self.listener?.use(tls) } }
 
   package func openConnections() async -> Int { await loop.run { self.connections.count } }
 
@@ -102,9 +107,13 @@ package final class HTTPServer: @unchecked Sendable {
   }
 
   private func accept(_ stream: ByteStream) {
-    guard connections.count < configuration.maxConnections, !isDraining else {
+    let count = connectionsByAddress[stream.peerAddress, default: 0]
+    guard connections.count < configuration.maxConnections,
+      count < configuration.maxConnectionsOfOnePeer, !isDraining
+    else {
       statistics.connectionsRefused += 1
-      let refusal = configuration.refusal(503, "This server has as many connections as it takes.")
+      let refusal = configuration.refusal(
+        503, "This server has as many connections as it takes, or takes from one address.")
       stream.write(
         HTTP1Writer.response(refusal, date: date(), withBody: true, closes: true))
       return stream.close()
@@ -112,6 +121,7 @@ package final class HTTPServer: @unchecked Sendable {
     statistics.connectionsAccepted += 1
     let connection = HTTP1Connection(stream, server: self)
     connections[ObjectIdentifier(connection)] = connection
+    connectionsByAddress[stream.peerAddress] = count + 1
     connection.begin()
   }
 
@@ -120,7 +130,10 @@ package final class HTTPServer: @unchecked Sendable {
   func connectionChanged() { if isDraining { finishDrainIfIdle() } }
 
   func connectionClosed(_ connection: HTTP1Connection) {
-    connections[ObjectIdentifier(connection)] = nil
+    guard connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
+    let address = connection.peerAddress
+    let left = connectionsByAddress[address, default: 1] - 1
+    connectionsByAddress[address] = left > 0 ? left : nil
     connectionChanged()
   }
 

@@ -19,6 +19,8 @@ package struct HTTPServerConfiguration: Sendable {
   package var writeTimeout: Duration = .seconds(30)
   /// Connections beyond it are told 503 and closed.
   package var maxConnections = 4_096
+  /// Of those with one address, likewise.
+  package var maxConnectionsOfOnePeer = 4_096
   /// What a client reads when the server itself refuses: status, and a sentence.
   package var refusal: @Sendable (Int, String) -> HTTPResponse = { status, detail in
     HTTPProblem.response(status: status, detail: detail)
@@ -29,8 +31,10 @@ package struct HTTPServerConfiguration: Sendable {
 
 /// Who asked, and when.
 package struct RequestContext: Sendable {
-  /// The client's address, for logs and rate limits.
+  /// The client's address with its port, for logs.
   package var peer: String
+  /// Without the port: whom a limit counts as one.
+  package var peerAddress: String
   /// The subject of the client's verified certificate.
   package var peerSubject: String?
   package var isTLS: Bool
@@ -39,9 +43,11 @@ package struct RequestContext: Sendable {
   package var loop: EventLoop
 
   package init(
-    peer: String, peerSubject: String? = nil, isTLS: Bool, receivedAt: Moment, loop: EventLoop
+    peer: String, peerAddress: String = "", peerSubject: String? = nil, isTLS: Bool,
+    receivedAt: Moment, loop: EventLoop
   ) {
     self.peer = peer
+    self.peerAddress = peerAddress
     self.peerSubject = peerSubject
     self.isTLS = isTLS
     self.receivedAt = receivedAt

@@ -50,6 +50,19 @@ package final class ByteStream: @unchecked Sendable {
   package let loop: EventLoop
   /// The other side's address, for logs.
   package let peer: String
+
+  /// ``peer`` without its port: an IPv4 address, or the network that one subscriber to IPv6 has.
+  package var peerAddress: String {
+    guard peer.hasPrefix("["), let end = peer.firstIndex(of: "]") else {
+      return String(peer.prefix { $0 != ":" })
+    }
+    let text = String(peer[peer.index(after: peer.startIndex)..<end])
+    guard let address = IPAddress(text) else { return text }
+    guard address.bytes.count == 16 else {
+      return address.bytes.map { String($0) }.joined(separator: ".")
+    }
+    return address.bytes.prefix(8).map { String($0, radix: 16) }.joined(separator: ":")
+  }
   let descriptor: Int32
   private var watch: Watch?
   private var watchedEvents: UInt32 = 0

@@ -12,11 +12,13 @@ package final class StreamListener: @unchecked Sendable {
   package let port: Int
   private let descriptor: Int32
   private let unixPath: String?
-  private let tls: TLSServerContext?
+  private var tls: TLSServerContext?
   private let handshakeDeadline: Duration
   private let accept: (ByteStream) -> Void
   private var watch: Watch?
   private var isClosed = false
+  /// Clients in the middle of their TLS handshake.
+  private var handshakes = 0
 
   /// Begins to listen.
   ///
@@ -53,6 +55,15 @@ package final class StreamListener: @unchecked Sendable {
     self.tls = tls
     self.handshakeDeadline = handshakeDeadline
     self.accept = accept
+  }
+
+  /// Greets those who connect from now on with another certificate. Only for a listener that speaks
+  /// TLS already.
+  package func use(_ tls: TLSServerContext) {
+    loop.execute { [self] in
+      precondition(self.tls != nil, "a listener does not change from plain to TLS")
+      self.tls = tls
+    }
   }
 
   /// Stops listening; connections that were accepted live on.
@@ -96,6 +107,10 @@ package final class StreamListener: @unchecked Sendable {
     }
   }
 
+  /// Who holds this many handshakes open at once is not our client; each takes a descriptor for as
+  /// long as its deadline, and the service needs some for itself.
+  private static let mostHandshakes = 1_024
+
   private func greet(_ descriptor: Int32, _ address: SocketAddress) {
     SocketOptions.apply(to: descriptor, family: address.family, userTimeout: .seconds(30))
     let stream = ByteStream(descriptor: descriptor, peer: address.text, loop: loop)
@@ -103,8 +118,11 @@ package final class StreamListener: @unchecked Sendable {
       accept(stream)
       return
     }
+    guard handshakes < Self.mostHandshakes else { return stream.abort() }
+    handshakes += 1
     let deadline = loop.now + handshakeDeadline
-    stream.beginTLS(TLSSession(server: tls), deadline: deadline) { [accept] result in
+    stream.beginTLS(TLSSession(server: tls), deadline: deadline) { [self] result in
+      handshakes -= 1
       if case .success = result { accept(stream) }
     }
   }

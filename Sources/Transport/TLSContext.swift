@@ -52,13 +52,9 @@ package final class TLSClientContext: @unchecked Sendable {
     SSL_CTX_set_ciphersuites(
       pointer,
       "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256")
-    do {
-      try Self.apply(trust, to: pointer)
-      if let identity { try use(identity, in: pointer) }
-    } catch {
-      SSL_CTX_free(pointer)
-      throw error
-    }
+    // An error from here on ends in `deinit`, since every property has its value.
+    try Self.apply(trust, to: pointer)
+    if let identity { try use(identity, in: pointer) }
     let wire = wireFormat(alpn)
     if !wire.isEmpty { SSL_CTX_set_alpn_protos(pointer, wire, UInt32(wire.count)) }
   }
@@ -118,22 +114,18 @@ package final class TLSServerContext: @unchecked Sendable {
   ) throws(TLSConfigurationError) {
     pointer = try makeContext(TLS_server_method())
     offered = ALPNChoice(wire: wireFormat(alpn))
-    do {
-      try use(identity, in: pointer)
-      if let clientTrustPEM {
-        let certificates = certificatesInPEM(clientTrustPEM)
-        let store = SSL_CTX_get_cert_store(pointer)
-        for certificate in certificates {
-          X509_STORE_add_cert(store, certificate)
-          X509_free(certificate)
-        }
-        SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER, nil)
-        // Without a context of its own OpenSSL resumes no session of a verified client, and fails.
-        SSL_CTX_set_session_id_context(pointer, [1], 1)
+    // As above: an error ends in `deinit`.
+    try use(identity, in: pointer)
+    if let clientTrustPEM {
+      let certificates = certificatesInPEM(clientTrustPEM)
+      let store = SSL_CTX_get_cert_store(pointer)
+      for certificate in certificates {
+        X509_STORE_add_cert(store, certificate)
+        X509_free(certificate)
       }
-    } catch {
-      SSL_CTX_free(pointer)
-      throw error
+      SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER, nil)
+      // Without a context of its own OpenSSL resumes no session of a verified client, and fails.
+      SSL_CTX_set_session_id_context(pointer, [1], 1)
     }
     if !alpn.isEmpty {
       let context = Unmanaged.passUnretained(offered).toOpaque()

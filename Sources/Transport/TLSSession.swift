@@ -18,12 +18,15 @@ final class TLSSession {
   private let outgoing: OpaquePointer
   private(set) var isEstablished = false
   private let peerName: String
+  /// Held since OpenSSL asks it for the protocol, and a listener may have another one by then.
+  private let serverContext: TLSServerContext?
   /// The certificate that verification stopped at, in words: OpenSSL forgets it afterwards.
   private var refusedCertificate: String?
 
   init(client context: TLSClientContext, serverName: String) {
     (ssl, incoming, outgoing) = Self.make(context.pointer)
     peerName = serverName
+    serverContext = nil
     SSL_set_ex_data(ssl, 0, Unmanaged.passUnretained(self).toOpaque())
     SSL_set_verify(ssl, SSL_VERIFY_PEER, Self.noteRefusedCertificate)
     SSL_set_connect_state(ssl)
@@ -38,6 +41,7 @@ final class TLSSession {
   init(server context: TLSServerContext) {
     (ssl, incoming, outgoing) = Self.make(context.pointer)
     peerName = ""
+    serverContext = context
     SSL_set_accept_state(ssl)
   }
 
