@@ -32,6 +32,8 @@ let package = Package(
       name: "COpenSSL", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
     .target(name: "CNghttp2", linkerSettings: [.linkedLibrary("nghttp2")]),
     .target(name: "CHiredis", linkerSettings: [.linkedLibrary("hiredis")]),
+    // Files that become part of the program.
+    .target(name: "CDocuments", exclude: ["openapi.json"]),
 
     // Pure rooms.
     .target(
@@ -65,7 +67,7 @@ let package = Package(
       name: "FieldcastServer",
       dependencies: [
         "TripStore", "Redis", "APNs", "HTTP", "Transport", "Crypto", "FieldTrips", "FieldTripKit",
-        "JSON", "Clocks", "Randomness",
+        "JSON", "Clocks", "Randomness", "CDocuments",
       ],
       // The dashboard is part of the program, which stays a single file.
       resources: [
@@ -146,7 +148,7 @@ let package = Package(
         // Some tests run the program itself, and kill it.
         "fieldcast", "Randomness",
       ],
-      swiftSettings: common),
+      exclude: ["Description/Clients"], swiftSettings: common),
     // The service's own parts, many times over, on virtual time: the rules whatever goes wrong.
     .testTarget(
       name: "SimulationTests",

@@ -125,21 +125,22 @@ install_browser() {
   }
 }
 
-# Public APNs clients, in a virtual environment of the build.
+# Public clients of APNs and of REST, in a virtual environment of the build.
 install_python_clients() {
-  local clients=.build/clients why_not=.build/clients.missing problem
-  local requirements=Tests/InteroperabilityTests/Clients/requirements.txt
+  local clients=.build/clients why_not=.build/clients.missing problem wanted
+  wanted=$(cat Tests/InteroperabilityTests/Clients/requirements.txt \
+    Tests/ServiceTests/Description/Clients/requirements.txt)
   rm -f "$why_not"
-  if [ -x "$clients/bin/python" ] && cmp -s "$requirements" "$clients/installed.txt"; then return; fi
-  say "installing $(tr '\n' ' ' <"$requirements")into $clients"
+  if [ -x "$clients/bin/python" ] && cmp -s <(echo "$wanted") "$clients/installed.txt"; then return; fi
+  say "installing ${wanted//$'\n'/ } into $clients"
   rm -rf "$clients"
   if problem=$(
     exec 2>&1
     /usr/bin/python3 -m venv "$clients" &&
       "$clients/bin/python" -m pip install -q --disable-pip-version-check --retries 1 \
-        --timeout 20 -r "$requirements"
+        --timeout 20 -r <(echo "$wanted")
   ); then
-    cp "$requirements" "$clients/installed.txt"
+    echo "$wanted" >"$clients/installed.txt"
   else
     rm -rf "$clients"
     echo "Python's clients cannot be had: $(tail -n 1 <<<"$problem")" >"$why_not"

@@ -91,22 +91,13 @@ final class KilledService {
   }
 
   func start() async throws {
-    let access = world.simulator.access
-    process = try await Subprocess.start(
-      World.program,
-      arguments: [
-        "serve", "--listen", "127.0.0.1:\(port)",
-        "--redis", "unix://\(world.redisServer.options.socketPath)",
-        "--bundle-id", world.bundleID, "--environment", "development",
-        "--team-id", access.teamID, "--key-id", access.keyID,
-        "--key-file", try #require(access.keyFile),
-        "--apns-push", "\(access.host):\(access.pushPort)",
-        "--apns-management", "\(access.host):\(access.managementPort)",
-        "--apns-trust", try #require(access.trustFile), "--node", "crash-test",
+    process = try await world.serve(
+      [
+        "--listen", "127.0.0.1:\(port)",
+        "--redis", "unix://\(world.redisServer.options.socketPath)", "--node", "crash-test",
         "--channel-grace", "60", "--warm-channels", "0", "--clock", world.clockSetting,
         "--log-level", "warning",
-      ] + options,
-      outputPath: world.folder.appendingPathComponent("service.log").path, on: world.loop)
+      ] + options, log: "service.log")
     caller = TestCaller(port: port, redis: world.redis, loop: world.loop)
     for _ in 0..<1_500 {
       if let answer = try? await caller.call("GET", "/readyz"), answer.status == 200 { return }

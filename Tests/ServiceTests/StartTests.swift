@@ -72,20 +72,11 @@ import Transport
 
   /// The built program, with its data in the world's folder.
   private func serve(_ world: World, name: String) async throws -> Subprocess {
-    let access = world.simulator.access
-    return try await Subprocess.start(
-      World.program,
-      arguments: [
-        "serve", "--listen", "127.0.0.1:\(Int.random(in: 20_000..<30_000))",
-        "--data", world.folder.appendingPathComponent("d").path,
-        "--bundle-id", world.bundleID, "--environment", "development",
-        "--team-id", access.teamID, "--key-id", access.keyID,
-        "--key-file", try #require(access.keyFile),
-        "--apns-push", "\(access.host):\(access.pushPort)",
-        "--apns-management", "\(access.host):\(access.managementPort)",
-        "--apns-trust", try #require(access.trustFile), "--node", name,
-      ],
-      outputPath: world.folder.appendingPathComponent("\(name).log").path, on: world.loop)
+    try await world.serve(
+      [
+        "--listen", "127.0.0.1:\(Int.random(in: 20_000..<30_000))",
+        "--data", world.folder.appendingPathComponent("d").path, "--node", name,
+      ], log: "\(name).log")
   }
 
   private func waitForLog(of name: String, _ text: String, _ world: World) async throws {

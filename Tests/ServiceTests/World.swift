@@ -103,6 +103,23 @@ struct World: Sendable {
   static let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
     .deletingLastPathComponent().appendingPathComponent("fieldcast").path
 
+  /// Starts the program on this world's APNs.
+  ///
+  /// - Parameter log: the file in this world's folder that gets what it says.
+  func serve(_ arguments: [String], log: String) async throws -> Subprocess {
+    let access = simulator.access
+    return try await Subprocess.start(
+      Self.program,
+      arguments: [
+        "serve", "--bundle-id", bundleID, "--environment", "development",
+        "--team-id", access.teamID, "--key-id", access.keyID,
+        "--key-file", try #require(access.keyFile),
+        "--apns-push", "\(access.host):\(access.pushPort)",
+        "--apns-management", "\(access.host):\(access.managementPort)",
+        "--apns-trust", try #require(access.trustFile),
+      ] + arguments, outputPath: folder.appendingPathComponent(log).path, on: loop)
+  }
+
   /// Runs a command as a person does.
   func run(_ words: [String]) async throws -> (status: Int32, output: String) {
     let path = folder.appendingPathComponent("\(UUID()).out").path

@@ -14,7 +14,7 @@ package struct TokenRegistration: Sendable, Equatable {
   package let kind: Kind
   package let token: PushToken
   /// Whose device it is, where the caller says so.
-  package let member: MemberID?
+  package var member: MemberID?
   package let trip: TripID?
   package let environment: AppID.Environment?
   package let osVersion: OSVersion?

@@ -6,7 +6,7 @@ package struct Trigger: Sendable, Equatable {
   /// By which door or queue it came does not matter: the same ID has its effect once.
   package let id: TriggerID
   package let trip: TripID
-  package let effect: Effect
+  package private(set) var effect: Effect
   /// The caller says that this should not wait.
   package let isSignificant: Bool
   /// Its place among the trip's triggers, if the caller counts them.
@@ -64,6 +64,12 @@ package struct Trigger: Sendable, Equatable {
     case state
     case phase
     case end
+  }
+
+  package func with(_ effect: Effect) -> Trigger {
+    var copy = self
+    copy.effect = effect
+    return copy
   }
 
   package var kind: Kind {

@@ -32,8 +32,8 @@ package struct AccessList: Sendable {
 
   enum Verdict: Sendable, Equatable {
     case allowed(holder: String)
-    /// There is no token, or none that is on the list.
-    case stranger(hasToken: Bool)
+    /// The token is not on the list.
+    case stranger
     case outOfScope(holder: String)
   }
 
@@ -90,24 +90,19 @@ package struct AccessList: Sendable {
     return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
   }
 
-  /// Judges a request by its `authorization` field.
+  /// Judges a token.
   ///
   /// It compares hashes, all of them, each in the same time: how long it takes tells nothing of a
   /// token.
   ///
   /// - Parameter scopes: one of these is enough.
-  func judge(authorization: String?, for scopes: Set<AccessScope>) -> Verdict {
-    guard let authorization else { return .stranger(hasToken: false) }
-    let words = authorization.split(separator: " ")
-    guard words.count == 2, words[0].lowercased() == "bearer" else {
-      return .stranger(hasToken: false)
-    }
-    let digest = AccessToken.digest(of: words[1])
+  func judge(_ token: Substring, for scopes: Set<AccessScope>) -> Verdict {
+    let digest = AccessToken.digest(of: token)
     var found: Holder?
     for holder in holders where Digest.isEqual(holder.digest, digest) {
       if found == nil || !holder.scopes.isDisjoint(with: scopes) { found = holder }
     }
-    guard let found else { return .stranger(hasToken: true) }
+    guard let found else { return .stranger }
     return found.scopes.isDisjoint(with: scopes)
       ? .outOfScope(holder: found.name) : .allowed(holder: found.name)
   }

@@ -16,38 +16,34 @@ extension RoutedRequest {
 }
 
 extension Router {
-  /// Adds a route for callers whose token has one of some scopes.
-  ///
-  /// - Parameter access: nil lets everybody call.
+  typealias AdmittedHandler = @Sendable (RoutedRequest, Caller) async -> HTTPReply
+
+  /// Adds a route for callers who have one of some scopes.
   mutating func on(
-    _ method: String, _ template: String, for scopes: Set<AccessScope>, by access: AccessList?,
-    bodyLimit: Int = 65_536, _ handler: @escaping Handler
+    _ method: String, _ template: String, for scopes: Set<AccessScope>, by door: Doorkeeper,
+    _ handler: @escaping Handler
   ) {
-    guard let access else { return on(method, template, bodyLimit: bodyLimit, handler) }
-    on(method, template, bodyLimit: bodyLimit) { routed in
-      switch access.judge(authorization: routed.request.fields["authorization"], for: scopes) {
-      case .allowed: return await handler(routed)
-      case .stranger(let hasToken): return .response(Self.unauthorized(hasToken: hasToken))
-      case .outOfScope(let holder):
-        let wanted = scopes.map(\.rawValue).sorted().joined(separator: " or ")
-        return .response(
-          ProblemDocument(
-            status: 403, kind: "wrong-scope", title: "The token is not for this",
-            detail: "The token of \(holder) lacks the scope \(wanted)."
-          ).response)
-      }
-    }
+    add(method, template, scopes, door, membersMay: false) { routed, _ in await handler(routed) }
   }
 
-  private static func unauthorized(hasToken: Bool) -> HTTPResponse {
-    var response = ProblemDocument(
-      status: 401, kind: "unauthorized", title: "A token is needed",
-      detail: hasToken
-        ? "The token is not on this service's list. Was it mistyped, or taken off?"
-        : "Send a token as authorization: Bearer TOKEN. fieldcast token makes one."
-    ).response
-    response.fields["www-authenticate"] =
-      #"Bearer realm="fieldcast""# + (hasToken ? #", error="invalid_token""# : "")
-    return response
+  /// Adds a route that members may use for themselves, too: the handler sees to it that it is for
+  /// nobody else.
+  mutating func onOwn(
+    _ method: String, _ template: String, for scopes: Set<AccessScope>, by door: Doorkeeper,
+    _ handler: @escaping AdmittedHandler
+  ) {
+    add(method, template, scopes, door, membersMay: true, handler)
+  }
+
+  private mutating func add(
+    _ method: String, _ template: String, _ scopes: Set<AccessScope>, _ door: Doorkeeper,
+    membersMay: Bool, _ handler: @escaping AdmittedHandler
+  ) {
+    on(method, template, bodyLimit: Routes.smallBody) { routed in
+      switch await door.admit(routed, for: scopes, membersMay: membersMay) {
+      case .admitted(let caller): await handler(routed, caller)
+      case .refused(let response): .response(response)
+      }
+    }
   }
 }

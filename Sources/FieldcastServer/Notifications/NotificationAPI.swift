@@ -19,7 +19,7 @@ struct NotificationAPI: Sendable {
 
   func create(_ request: HTTPRequest) async -> HTTPResponse {
     await api.answering {
-      try await api.once(request, route: "POST /v1/notifications", status: 202) { proposed in
+      try await api.once(request, at: "/v1/notifications", by: "id", status: 202) { proposed in
         let wanted = try NotificationRequest.read(request.body, now: api.clock.wall)
         let id = NotificationID(home: home(of: wanted), name: Self.name(proposed))
         try await check(wanted, id)
@@ -41,8 +41,8 @@ struct NotificationAPI: Sendable {
     if case .tooMany(let open) = outcome {
       throw ProblemError(
         ProblemDocument(
-          status: 409, kind: "too-many-notifications", title: "Too many notifications are waiting",
-          detail: "\(open) notifications to this \(wanted.recipient.noun) are not "
+          .tooManyNotifications,
+          "\(open) notifications to this \(wanted.recipient.noun) are not "
             + "sent yet, and no more than \(Self.mostOpen) may wait. Cancel some, or wait."))
     }
     await api.news.changed(id.home)
@@ -113,8 +113,8 @@ struct NotificationAPI: Sendable {
         guard life.cancel(at: api.clock.wall) else {
           throw ProblemError(
             ProblemDocument(
-              status: 409, kind: "notification-under-way", title: "It cannot be cancelled any more",
-              detail: "The notification is \(life.phase.rawValue): only one that is scheduled or "
+              .notificationUnderWay,
+              "The notification is \(life.phase.rawValue): only one that is scheduled or "
                 + "armed can be cancelled."))
         }
         let outcome = try await api.store.changeNotification(
@@ -154,8 +154,8 @@ extension NotificationRequest.Recipient {
 extension ProblemDocument {
   fileprivate static func unknownNotification(_ id: String) -> ProblemDocument {
     ProblemDocument(
-      status: 404, kind: "unknown-notification", title: "There is no such notification",
-      detail: "There is no notification \(id.prefix(60)). They are kept for a week after they are "
+      .unknownNotification,
+      "There is no notification \(id.prefix(60)). They are kept for a week after they are "
         + "over.")
   }
 }

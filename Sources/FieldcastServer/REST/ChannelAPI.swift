@@ -82,8 +82,7 @@ struct ChannelAPI: Sendable {
         } catch let failure as ChannelReconciler.Failure {
           throw ProblemError(
             ProblemDocument(
-              status: 502, kind: "apns-unavailable", title: "APNs does not answer",
-              detail: "The channels of \(app) cannot be listed: \(failure.reason)"))
+              .apnsNoAnswer, "The channels of \(app) cannot be listed: \(failure.reason)"))
         }
       }
       var writer = JSONWriter()

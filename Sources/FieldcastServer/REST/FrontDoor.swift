@@ -12,12 +12,20 @@ final class FrontDoor: Sendable {
   init(times: StageTimes) { self.times = times }
 
   /// - Throws: when the address is taken, or not this machine's.
-  func serve(at endpoint: Endpoint, on loop: EventLoop) async throws(SystemError) -> HTTPServer {
-    var configuration = HTTPServerConfiguration()
+  ///
+  /// - Parameters:
+  ///   - tls: nil speaks plain.
+  ///   - limits: what clients may take; the rest of it is set here.
+  func serve(
+    at endpoint: Endpoint, tls: TLSServerContext?, limits: HTTPServerConfiguration,
+    on loop: EventLoop
+  ) async throws(SystemError) -> HTTPServer {
+    var configuration = limits
     configuration.bodyLimit = { [self] in present?.bodyLimit(for: $0) ?? Routes.smallBody }
     configuration.refusal = { ProblemDocument(status: $0, detail: $1).response }
-    return try await HTTPServer.start(on: endpoint, configuration: configuration, loop: loop) {
-      [self] in
+    return try await HTTPServer.start(
+      on: endpoint, tls: tls, configuration: configuration, loop: loop
+    ) { [self] in
       guard let router = present else {
         return .response($0.path == "/healthz" ? Readiness.alive : Self.starting)
       }
@@ -35,8 +43,7 @@ final class FrontDoor: Sendable {
 
   private static var starting: HTTPResponse {
     ProblemDocument(
-      status: 503, kind: "starting", title: "The service is starting",
-      detail: "It waits for Redis, or reads what is there. Ask again in a moment.", retryAfter: 1
+      .starting, "It waits for Redis, or reads what is there. Ask again in a moment.", retryAfter: 1
     ).response
   }
 }

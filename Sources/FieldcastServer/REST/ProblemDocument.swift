@@ -8,19 +8,32 @@ internal import TripStore
 /// `type` names the kind of problem and never changes; `title` is its meaning; `detail` says what
 /// was wrong this time; `errors`, where there are several, has one entry for each.
 struct ProblemDocument: Sendable {
-  var status: Int
+  let status: Int
   /// The last part of the problem's type: `unknown-trip`.
-  var kind: String
-  var title: String
-  var detail: String
-  var problems: [Problem] = []
+  let kind: String
+  let title: String
+  let detail: String
+  let problems: [Problem]
   /// Seconds after which it is worth trying again.
-  var retryAfter: Int?
+  let retryAfter: Int?
+
+  // Private, so that every kind comes from one of the lists that the API's description is held to.
+  private init(
+    status: Int, kind: String, title: String, detail: String, problems: [Problem] = [],
+    retryAfter: Int? = nil
+  ) {
+    self.status = status
+    self.kind = kind
+    self.title = title
+    self.detail = detail
+    self.problems = problems
+    self.retryAfter = retryAfter
+  }
 
   var response: HTTPResponse {
     var writer = JSONWriter(reservingCapacity: 256)
     writer.object {
-      $0.member("type", "urn:fieldcast:problem:" + kind)
+      $0.member("type", Self.typePrefix + kind)
       $0.member("title", title)
       $0.member("status", status)
       $0.member("detail", detail)
@@ -30,6 +43,8 @@ struct ProblemDocument: Sendable {
     if let retryAfter { fields["retry-after"] = String(retryAfter) }
     return HTTPResponse(status: status, fields: fields, body: writer.finish())
   }
+
+  static let typePrefix = "urn:fieldcast:problem:"
 
   private static func write(_ problems: [Problem], to writer: inout JSONWriter) {
     writer.key("errors")
@@ -46,12 +61,28 @@ struct ProblemDocument: Sendable {
 }
 
 extension ProblemDocument {
-  /// What HTTP itself has a name for.
+  init(_ kind: ProblemKind, _ detail: String, retryAfter: Int? = nil) {
+    self.init(
+      status: kind.status, kind: kind.rawValue, title: kind.title, detail: detail,
+      retryAfter: retryAfter)
+  }
+
+  /// What HTTP itself has a name for: a status that a parser, the server or the router refuses with.
   init(status: Int, detail: String) {
+    assert(Self.refusedByHTTP.contains(status), "\(status) is missing in the API's description")
     let phrase = HTTPStatus.phrase(status)
     self.init(
       status: status, kind: phrase.lowercased().replacing(" ", with: "-"), title: phrase,
       detail: detail)
+  }
+
+  static let refusedByHTTP = [400, 404, 405, 408, 413, 417, 431, 500, 501, 503, 505]
+
+  /// One of every kind that there is.
+  static var everyKind: [ProblemDocument] {
+    Problem.Code.allCases.map { ProblemDocument(Problem($0, "")) }
+      + ProblemKind.allCases.map { ProblemDocument($0, "") }
+      + refusedByHTTP.map { ProblemDocument(status: $0, detail: "") }
   }
 
   /// The request is wrong.
@@ -69,16 +100,13 @@ extension ProblemDocument {
     switch error {
     case .outOfMemory:
       self.init(
-        status: 503, kind: "store-full", title: "The store takes nothing new",
-        detail: "Redis has reached its memory limit; nothing was stored. Try again later.",
+        .storeFull, "Redis has reached its memory limit; nothing was stored. Try again later.",
         retryAfter: 5)
     case .wrongVersion, .unexpectedReply, .refused, .invalidSetting, .notPermitted:
-      self.init(
-        status: 500, kind: "store-error", title: "The store cannot be used", detail: "\(error)")
+      self.init(.storeError, "\(error)")
     case .unreachable, .unknownOutcome, .readOnly:
       self.init(
-        status: 503, kind: "store-unavailable", title: "The store does not answer",
-        detail: "Redis does not answer at the moment. Repeating the request is safe.",
+        .storeUnavailable, "Redis does not answer at the moment. Repeating the request is safe.",
         retryAfter: 1)
     }
   }

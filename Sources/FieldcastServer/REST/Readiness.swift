@@ -22,8 +22,7 @@ struct Readiness: Sendable {
     for client in clients {
       if let problem = await client.health.problem {
         return ProblemDocument(
-          status: 503, kind: "apns-unavailable", title: "APNs cannot be used",
-          detail: "\(client.app): \(problem)", retryAfter: 5
+          .apnsUnavailable, "\(client.app): \(problem)", retryAfter: 5
         ).response
       }
     }

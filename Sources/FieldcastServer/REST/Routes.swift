@@ -10,10 +10,9 @@ struct Routes: Sendable {
   let readiness: Readiness
   let metrics: ServiceMetrics
   let dashboard: Dashboard
-  /// Who may call; nil lets everybody.
-  let access: AccessList?
+  let door: Doorkeeper
 
-  /// A whole batch of triggers may come at once; everything else is small.
+  /// Bytes that a request's body may have: some hundred triggers, or one of anything else.
   static let smallBody = 65_536
 
   var router: Router {
@@ -33,91 +32,89 @@ struct Routes: Sendable {
   }
 
   private func addTrips(to router: inout Router) {
-    let (api, access) = (api, access)
-    router.on("POST", "/v1/trips", for: [.trips], by: access, bodyLimit: Self.smallBody) {
+    let (api, door) = (api, door)
+    router.on("POST", "/v1/trips", for: [.trips], by: door) {
       .response(await api.createTrip($0.request))
     }
-    router.on("GET", "/v1/trips", for: [.trips], by: access) {
+    router.on("GET", "/v1/trips", for: [.trips], by: door) {
       .response(await api.listTrips(cursor: $0.query["cursor"], limit: $0.query["limit"]))
     }
-    router.on("GET", "/v1/trips/{trip}", for: [.trips], by: access) {
+    router.on("GET", "/v1/trips/{trip}", for: [.trips], by: door) {
       .response(await api.readTrip($0["trip"]))
     }
-    router.on("GET", "/v1/trips/{trip}/timeline", for: [.trips], by: access) {
+    router.on("GET", "/v1/trips/{trip}/timeline", for: [.trips], by: door) {
       .response(await api.readTimeline($0["trip"]))
     }
-    router.on(
-      "POST", "/v1/trips/{trip}/members", for: [.trips, .devices], by: access,
-      bodyLimit: Self.smallBody
+    router.onOwn(
+      "POST", "/v1/trips/{trip}/members", for: [.trips, .devices], by: door
     ) {
-      .response(await api.join($0.request, trip: $0["trip"]))
+      .response(await api.join($0.request, trip: $0["trip"], by: $1))
     }
-    router.on("GET", "/v1/trips/{trip}/members/{member}", for: [.trips, .devices], by: access) {
-      .response(await api.readMember(trip: $0["trip"], member: $0["member"]))
+    router.onOwn("GET", "/v1/trips/{trip}/members/{member}", for: [.trips, .devices], by: door) {
+      .response(await api.readMember(trip: $0["trip"], member: $0["member"], by: $1))
     }
-    router.on("DELETE", "/v1/trips/{trip}/members/{member}", for: [.trips, .devices], by: access) {
-      .response(await api.leave(trip: $0["trip"], member: $0["member"]))
+    router.onOwn("DELETE", "/v1/trips/{trip}/members/{member}", for: [.trips, .devices], by: door) {
+      .response(await api.leave(trip: $0["trip"], member: $0["member"], by: $1))
     }
-    router.on(
-      "POST", "/v1/trips/{trip}/notes", for: [.notes], by: access, bodyLimit: Self.smallBody
+    router.onOwn(
+      "POST", "/v1/trips/{trip}/notes", for: [.notes], by: door
     ) {
-      .response(await api.postNotes($0.request, trip: $0["trip"]))
+      .response(await api.postNotes($0.request, trip: $0["trip"], by: $1))
     }
     router.on(
-      "PUT", "/v1/trips/{trip}/content-state", for: [.trips], by: access, bodyLimit: Self.smallBody
+      "PUT", "/v1/trips/{trip}/content-state", for: [.trips], by: door
     ) {
       .response(await api.putContentState($0.request, trip: $0["trip"]))
     }
-    router.on("POST", "/v1/trips/{trip}/end", for: [.trips], by: access, bodyLimit: Self.smallBody)
-    {
+    router.on("POST", "/v1/trips/{trip}/end", for: [.trips], by: door) {
       .response(await api.endTrip($0.request, trip: $0["trip"]))
     }
   }
 
   private func addTokens(to router: inout Router) {
-    let (tokens, access) = (TokenAPI(api: api), access)
-    router.on("POST", "/v1/devices", for: [.devices], by: access, bodyLimit: Self.smallBody) {
-      .response(await tokens.registerDevice($0.request))
+    let (tokens, door) = (TokenAPI(api: api), door)
+    router.onOwn("POST", "/v1/devices", for: [.devices], by: door) {
+      .response(await tokens.registerDevice($0.request, by: $1))
     }
-    router.on("POST", "/v1/activity-tokens", for: [.devices], by: access, bodyLimit: Self.smallBody)
-    {
-      .response(await tokens.registerActivityToken($0.request))
+    router.onOwn("POST", "/v1/activity-tokens", for: [.devices], by: door) {
+      .response(await tokens.registerActivityToken($0.request, by: $1))
     }
-    router.on("DELETE", "/v1/activity-tokens/{activity}", for: [.devices], by: access) {
-      .response(await tokens.endActivity($0["activity"], query: $0.query))
+    router.onOwn("DELETE", "/v1/activity-tokens/{activity}", for: [.devices], by: door) {
+      .response(await tokens.endActivity($0["activity"], query: $0.query, by: $1))
     }
   }
 
   private func addNotifications(to router: inout Router) {
-    let (notifications, access) = (notifications, access)
-    router.on("POST", "/v1/notifications", for: [.push], by: access, bodyLimit: Self.smallBody) {
+    let (notifications, door) = (notifications, door)
+    router.on("POST", "/v1/notifications", for: [.push], by: door) {
       .response(await notifications.create($0.request))
     }
-    router.on("GET", "/v1/notifications/{id}", for: [.push], by: access) {
+    router.on("GET", "/v1/notifications/{id}", for: [.push], by: door) {
       .response(await notifications.read($0["id"]))
     }
-    router.on("DELETE", "/v1/notifications/{id}", for: [.push], by: access) {
+    router.on("DELETE", "/v1/notifications/{id}", for: [.push], by: door) {
       .response(await notifications.cancel($0["id"]))
     }
   }
 
   private func addChannels(to router: inout Router) {
-    let (channels, access) = (channels, access)
-    router.on("GET", "/v1/channels", for: [.admin], by: access) { _ in
+    let (channels, door) = (channels, door)
+    router.on("GET", "/v1/channels", for: [.admin], by: door) { _ in
       .response(await channels.usage())
     }
     router.on(
-      "POST", "/v1/channels/reconcile", for: [.admin], by: access, bodyLimit: Self.smallBody
+      "POST", "/v1/channels/reconcile", for: [.admin], by: door
     ) {
       .response(await channels.reconcile($0.request))
     }
   }
 
   private func addHealth(to router: inout Router) {
-    let (readiness, metrics, access) = (readiness, metrics, access)
+    let (readiness, metrics, door) = (readiness, metrics, door)
     router.on("GET", "/healthz") { _ in .response(Readiness.alive) }
     router.on("GET", "/readyz") { _ in .response(await readiness.response()) }
-    router.on("GET", "/metrics", for: [.admin], by: access) { _ in
+    router.on("GET", "/openapi.json") { _ in .response(APIDescription.response) }
+    router.on("GET", "/metrics", for: [.admin], by: door) { _ in
       .response(await metrics.response())
     }
   }

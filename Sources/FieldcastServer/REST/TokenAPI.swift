@@ -11,20 +11,22 @@ struct TokenAPI: Sendable {
   let api: TripAPI
 
   /// A device's token, for alerts.
-  func registerDevice(_ request: HTTPRequest) async -> HTTPResponse {
+  func registerDevice(_ request: HTTPRequest, by caller: Caller) async -> HTTPResponse {
     await api.answering {
-      let wanted = try TokenRegistration.readDevice(try api.parse(request.body))
-      return try await registerPerson(wanted)
+      let read = try TokenRegistration.readDevice(try api.parse(request.body))
+      return try await registerPerson(try Self.own(read, of: caller))
     }
   }
 
   /// A card's token, or one by which cards can be started.
-  func registerActivityToken(_ request: HTTPRequest) async -> HTTPResponse {
+  func registerActivityToken(_ request: HTTPRequest, by caller: Caller) async -> HTTPResponse {
     await api.answering {
-      let wanted = try TokenRegistration.readActivityToken(try api.parse(request.body))
+      let read = try TokenRegistration.readActivityToken(try api.parse(request.body))
+      let wanted = try Self.own(read, of: caller)
       guard case .update(let activityID) = wanted.kind else {
         return try await registerPerson(wanted)
       }
+      try await api.mayNameCard(activityID, caller)
       return try await registerCard(wanted, activityID: activityID)
     }
   }
@@ -34,10 +36,18 @@ struct TokenAPI: Sendable {
   /// - Parameters:
   ///   - query: `reason`, `ended` or `dismissed`; `trip` and `member` for a card that has no token,
   ///     as one on the channel.
-  func endActivity(_ activityID: String, query: QueryItems) async -> HTTPResponse {
+  func endActivity(
+    _ activityID: String, query: QueryItems, by caller: Caller
+  ) async -> HTTPResponse {
     await api.answering {
+      guard (1...128).contains(activityID.utf8.count) else {
+        throw Refusal(
+          Problem(
+            .badIdentifier, "A card's ID has 1 to 128 bytes, not \(activityID.utf8.count)."))
+      }
       let isDismissed = try Self.isDismissed(query["reason"])
       let owner = try await owner(ofEnded: activityID, query)
+      try caller.mayActAs(owner.member)
       let isOpen = try await api.record(of: owner.trip).life.channel.openID != nil
       var isNews = false
       let outcome = try await api.store.changeMember(
@@ -55,6 +65,17 @@ struct TokenAPI: Sendable {
     }
   }
 
+  /// What a member registers without a name is its own.
+  private static func own(
+    _ read: TokenRegistration, of caller: Caller
+  ) throws(ProblemError) -> TokenRegistration {
+    guard let member = caller.member else { return read }
+    try caller.mayActAs(read.member ?? member)
+    var wanted = read
+    wanted.member = member
+    return wanted
+  }
+
   private static func isDismissed(_ reason: String?) throws(Refusal) -> Bool {
     switch reason {
     case "dismissed"?: return true
@@ -68,14 +89,16 @@ struct TokenAPI: Sendable {
   private func owner(
     ofEnded activityID: String, _ query: QueryItems
   ) async throws -> ActivityOwner {
+    let trip = try query["trip"].map { try api.tripID($0) }
+    let member = try query["member"].map { try api.memberID($0) }
     if let known = try await api.store.owner(ofActivity: activityID) { return known }
-    guard let trip = query["trip"], let name = query["member"] else {
+    guard let trip, let member else {
       throw Refusal(
         Problem(
           .unknownActivity,
           "This card was not registered before: name its trip and member, as ?trip=…&member=…."))
     }
-    return ActivityOwner(trip: try api.tripID(trip), member: try api.memberID(name))
+    return ActivityOwner(trip: trip, member: member)
   }
 
   private func registerPerson(_ wanted: TokenRegistration) async throws -> HTTPResponse {
@@ -195,6 +218,14 @@ struct TokenAPI: Sendable {
 }
 
 extension TripAPI {
+  /// - Throws: 403 where a member names a card that another one registered.
+  func mayNameCard(_ activityID: String?, _ caller: Caller) async throws {
+    guard caller.member != nil, let activityID,
+      let owner = try await store.owner(ofActivity: activityID)
+    else { return }
+    try caller.mayActAs(owner.member)
+  }
+
   /// The environment that a caller named, or else the service's own.
   func served(_ environment: AppID.Environment?) throws(Refusal) -> AppID.Environment {
     let served = settings.apps.map(\.environment)

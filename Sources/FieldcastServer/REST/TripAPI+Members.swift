@@ -10,10 +10,12 @@ extension TripAPI {
   /// Lets a member join; the answer has all that the app needs to start its card at once and right.
   ///
   /// Joining again changes what is new and keeps the rest.
-  func join(_ request: HTTPRequest, trip text: String) async -> HTTPResponse {
+  func join(_ request: HTTPRequest, trip text: String, by caller: Caller) async -> HTTPResponse {
     await answering {
       let trip = try tripID(text)
       let wanted = try JoinRequest.read(try parse(request.body))
+      try caller.mayActAs(wanted.member)
+      try await mayNameCard(wanted.activityID, caller)
       let before = try await record(of: trip)
       let type = try type(of: before)
       let environment = try environment(of: wanted, on: before)
@@ -38,8 +40,7 @@ extension TripAPI {
       case .full(let count):
         throw ProblemError(
           ProblemDocument(
-            status: 409, kind: "trip-full", title: "The trip is full",
-            detail: "The trip has \(count) members, as many as it may have."))
+            .tripFull, "The trip has \(count) members, as many as it may have."))
       }
       if isNews { await news.changed(trip) }
       // Read after joining: a state that changed meanwhile is either in this reply or comes by the
@@ -56,11 +57,10 @@ extension TripAPI {
     if let type = settings.type(named: name) { return type }
     throw ProblemError(
       ProblemDocument(
-        status: 503, kind: "unknown-activity-type",
-        title: "This node does not have the trip's activity type",
-        detail:
-          "The trip is of the activity type \(name), which is not configured here. Ask again: "
-          + "another node may have it.", retryAfter: 5))
+        .typeNotHere,
+        "The trip is of the activity type \(name), which is not configured here. Ask again: "
+          + "another node may have it.",
+        retryAfter: 5))
   }
 
   /// A trip's members have their tokens where the trip's app is, unless they say otherwise.
@@ -97,10 +97,13 @@ extension TripAPI {
   // MARK: GET /v1/trips/{trip}/members/{member}
 
   /// How one member is reached, how its card is, and why none is started.
-  func readMember(trip text: String, member name: String) async -> HTTPResponse {
+  func readMember(
+    trip text: String, member name: String, by caller: Caller
+  ) async -> HTTPResponse {
     await answering {
-      let trip = try await record(of: try tripID(text))
       let member = try memberID(name)
+      try caller.mayActAs(member)
+      let trip = try await record(of: try tripID(text))
       guard let record = try await store.member(member, of: trip.id),
         let known = TripMember(stored: record.body)
       else {
@@ -116,10 +119,11 @@ extension TripAPI {
 
   // MARK: DELETE /v1/trips/{trip}/members/{member}
 
-  func leave(trip text: String, member name: String) async -> HTTPResponse {
+  func leave(trip text: String, member name: String, by caller: Caller) async -> HTTPResponse {
     await answering {
       let trip = try tripID(text)
       let member = try memberID(name)
+      try caller.mayActAs(member)
       var left: MemberRecord?
       let outcome = try await store.changeMember(
         member, of: trip, at: clock.wall, announce: false
@@ -148,8 +152,8 @@ extension TripAPI {
     } catch {
       throw ProblemError(
         ProblemDocument(
-          status: 503, kind: "unfit-trip", title: "The trip does not fit its activity type",
-          detail: "What is kept of the trip would not decode on a phone, as its activity type is "
+          .unfitTrip,
+          "What is kept of the trip would not decode on a phone, as its activity type is "
             + "now: \(error)"))
     }
     var writer = JSONWriter(reservingCapacity: 1_024)

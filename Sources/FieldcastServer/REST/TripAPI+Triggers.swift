@@ -11,10 +11,15 @@ extension TripAPI {
   ///
   /// In a batch each note is judged by itself; when some are not taken, the answer is 207 and says
   /// which and why.
-  func postNotes(_ request: HTTPRequest, trip text: String) async -> HTTPResponse {
+  ///
+  /// - Parameter caller: a member's notes are its own, said or not.
+  func postNotes(
+    _ request: HTTPRequest, trip text: String, by caller: Caller
+  ) async -> HTTPResponse {
     await answering {
       let trip = try tripID(text)
       let read = try Trigger.readBatch(request.body, trip: trip).map(Self.takenByNotes)
+        .map { try Self.own($0, of: caller) }
       let triggers = read.compactMap { try? $0.get() }
       var outcomes = await intake.append(triggers)[...]
       let results = read.map { result in
@@ -55,6 +60,20 @@ extension TripAPI {
         Problem(
           .badValue, at: "/kind",
           "A trigger of the kind \"\(trigger.kind.rawValue)\" is sent to \(place).")))
+  }
+
+  /// A member hands in notes of its own, and does not move a trip to another phase.
+  private static func own(
+    _ read: Result<Trigger, Refusal>, of caller: Caller
+  ) throws(ProblemError) -> Result<Trigger, Refusal> {
+    guard let member = caller.member, case .success(let trigger) = read else { return read }
+    guard case .note(var note) = trigger.effect else {
+      throw ProblemError(
+        ProblemDocument(.wrongScope, "A member's token is for notes, not for a change of phase."))
+    }
+    if let named = note.member { try caller.mayActAs(named) }
+    note.member = member
+    return .success(trigger.with(.note(note)))
   }
 
   // MARK: PUT /v1/trips/{trip}/content-state
@@ -110,7 +129,7 @@ extension TripAPI {
     guard let value, value != "*" else { return nil }
     let digits =
       value.hasPrefix("\"") && value.hasSuffix("\"") ? value.dropFirst().dropLast() : value[...]
-    guard let number = Int64(digits), number >= 0 else {
+    guard digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int64(digits) else {
       throw Refusal(
         Problem(.badValue, "If-Match must be a revision in quotes, as ETag gave it: \"7\"."))
     }
@@ -134,12 +153,11 @@ private struct NoteResult {
     case .success(.duplicate): status = "duplicate"
     case .success(.revisionMismatch(let current)):
       problem = ProblemDocument(
-        status: 412, kind: "revision-mismatch", title: "The trip is at another revision",
-        detail: "The trip is at revision \(current) or on its way to the next. Read it again.")
+        .revisionMismatch,
+        "The trip is at revision \(current) or on its way to the next. Read it again.")
     case .success(.logFull):
       problem = ProblemDocument(
-        status: 503, kind: "backlog-full", title: "Too many triggers wait",
-        detail: "The trip's partition is behind with its work. Try again in a moment.",
+        .backlogFull, "The trip's partition is behind with its work. Try again in a moment.",
         retryAfter: 1)
     case .success(let verdict): problem = verdict.problem(of: trip).map { ProblemDocument($0) }
     case .failure(let error): problem = ProblemDocument(error)

@@ -13,7 +13,7 @@ extension TripAPI {
   /// With an `Idempotency-Key`, the same request again has the same answer for a day.
   func createTrip(_ request: HTTPRequest) async -> HTTPResponse {
     await answering {
-      try await once(request, route: "POST /v1/trips", status: 201) { trip in
+      try await once(request, at: "/v1/trips", by: "trip", status: 201) { trip in
         try await create(request, as: trip)
       }
     }
@@ -22,11 +22,12 @@ extension TripAPI {
   /// Carries a request out once that creates something, if it has an `Idempotency-Key`.
   ///
   /// - Parameters:
-  ///   - route: keys of several routes are several keys.
+  ///   - path: keys of several paths are several keys.
+  ///   - member: of the answer, the name of what was created under the path.
   ///   - status: of the answer, when it is given again.
   ///   - create: is given an ID, the same when an earlier attempt died on the way.
   func once(
-    _ request: HTTPRequest, route: String, status: Int,
+    _ request: HTTPRequest, at path: String, by member: String, status: Int,
     create: (TripID) async throws -> HTTPResponse
   ) async throws -> HTTPResponse {
     guard let key = request.fields["idempotency-key"] else { return try await create(.random()) }
@@ -34,22 +35,23 @@ extension TripAPI {
       throw Refusal(
         Problem(.badValue, "The Idempotency-Key has \(key.utf8.count) bytes, not 1 to 255."))
     }
-    let digest = SHA256Text.of(Array("\(route) \(key)".utf8))
+    let digest = SHA256Text.of(Array("POST \(path) \(key)".utf8))
     let claim = try await store.claimRequest(
       digest, fingerprint: SHA256Text.of(request.body), trip: .random())
     switch claim {
-    case .completed(_, let reply): return .json(status, reply)
+    case .completed(_, let reply):
+      let name = (try? JSONValue.parse(reply))?[member]?.string ?? ""
+      return .json(status, reply, ["location": "\(path)/\(name)"])
     case .differentBody:
       throw ProblemError(
         ProblemDocument(
-          status: 422, kind: "idempotency-key-reused",
-          title: "The Idempotency-Key belongs to another request",
-          detail: "This key came before with another body. Use a new key for a new request."))
+          .idempotencyKeyReused,
+          "This key came before with another body. Use a new key for a new request."))
     case .inProgress(let left):
       throw ProblemError(
         ProblemDocument(
-          status: 409, kind: "request-in-progress", title: "The same request is under way",
-          detail: "A request with this Idempotency-Key is not finished yet. Ask again.",
+          .requestInProgress,
+          "A request with this Idempotency-Key is not finished yet. Ask again.",
           retryAfter: max(1, min(Int(left.components.seconds), 2))))
     case .proceed(let proposed, _):
       do {

@@ -61,8 +61,7 @@ struct TripAPI: Sendable {
     } catch {
       log.error("a request failed", ["reason": "\(error)"])
       return ProblemDocument(
-        status: 500, kind: "internal-error", title: "Something went wrong here",
-        detail: "The service failed in an unforeseen way; its log says how."
+        .internalError, "The service failed in an unforeseen way; its log says how."
       ).response
     }
   }

@@ -22,9 +22,12 @@ package actor Service {
   package nonisolated let loop: EventLoop
   /// Where REST is served.
   package nonisolated let port: Int
+  /// What REST serves: methods and templates of paths.
+  package nonisolated let routes: [Route]
   private let parts: ServiceParts
   private let server: HTTPServer
   private let log: ServiceLog
+  private let certificate: DoorCertificate?
   private let grace: Duration
   private var isRunning = false
   private var partsAtWork = 0
@@ -33,8 +36,8 @@ package actor Service {
   private var ended: UnsafeContinuation<Void, Never>?
 
   private init(
-    parts: ServiceParts, server: HTTPServer, port: Int, grace: Duration, log: ServiceLog,
-    loop: EventLoop
+    parts: ServiceParts, server: HTTPServer, port: Int, routes: [Route],
+    certificate: DoorCertificate?, grace: Duration, log: ServiceLog, loop: EventLoop
   ) {
     self.parts = parts
     self.server = server
@@ -42,6 +45,8 @@ package actor Service {
     self.log = log
     self.loop = loop
     self.port = port
+    self.routes = routes
+    self.certificate = certificate
   }
 
   /// Opens REST's address, connects to Redis, takes this node's partitions, and opens the doors.
@@ -53,11 +58,17 @@ package actor Service {
   package static func start(
     _ configuration: ServiceConfiguration, log: ServiceLog, on loop: EventLoop
   ) async throws -> Service {
+    let door = try Doorkeeper(configuration, log: log, loop: loop)
+    let certificate = configuration.certificate.map { DoorCertificate(files: $0) }
     let times = StageTimes()
     let front = FrontDoor(times: times)
     let server: HTTPServer
     do {
-      server = try await front.serve(at: configuration.listen, on: loop)
+      server = try await front.serve(
+        at: configuration.listen, tls: try certificate?.load(), limits: configuration.http, on: loop
+      )
+    } catch let failure as StartFailure {
+      throw failure
     } catch {
       throw StartFailure(
         "REST cannot be served at \(configuration.listen): \(error). Is another service there?")
@@ -69,19 +80,22 @@ package actor Service {
       await server.drain(grace: .seconds(1))
       throw error
     }
-    if configuration.access == nil, !configuration.listen.isLoopback {
+    if configuration.access == nil, configuration.members == nil, !configuration.listen.isLoopback {
       log.warning(
         "REST asks for no token: whoever reaches its address may create and end trips",
         ["rest": "\(configuration.listen)"])
     }
-    front.open(parts.router(of: server, for: configuration.access))
+    let router = parts.router(of: server, by: door)
+    front.open(router)
     let service = Service(
-      parts: parts, server: server, port: await server.port(), grace: configuration.grace,
-      log: log, loop: loop)
+      parts: parts, server: server, port: await server.port(),
+      routes: router.routes.map { Route(method: $0.method, path: $0.template) },
+      certificate: certificate, grace: configuration.grace, log: log, loop: loop)
     log.info(
       "serving",
       [
         "rest": "\(configuration.listen)", "port": "\(service.port)",
+        "tls": configuration.certificate == nil ? "no" : "yes",
         "node": configuration.node,
       ])
     return service
@@ -107,6 +121,7 @@ package actor Service {
       group.addTask { await self.parts.forgetPeopleRegularly() }
       group.addTask { await self.parts.reporter.run() }
       group.addTask { await self.parts.dashboard.run() }
+      group.addTask { await self.watchCertificate() }
       await waitUntilDrainedOrCutOff()
       // Nobody may wait any longer for an answer.
       if isCutOff { await parts.close() }
@@ -134,6 +149,13 @@ package actor Service {
     loop.cancel(timer)
     await parts.close()
     log.info("stopped")
+  }
+
+  /// Shows the certificate that is in its files now, without waiting until it is looked at.
+  package func reload() { certificate?.reload(into: server, log: log) }
+
+  private func watchCertificate() async {
+    await certificate?.watch(for: server, log: log, on: loop)
   }
 
   private func partEnded() {
@@ -169,6 +191,25 @@ package actor Service {
   }
 
   // MARK: What others may look at
+
+  package struct Route: Hashable, Sendable {
+    package let method: String
+    package let path: String
+  }
+
+  /// The status, type and title of every problem that REST may answer.
+  package struct KnownProblem: Hashable, Sendable {
+    package let type: String
+    package let status: Int
+    package let title: String
+  }
+
+  package static var knownProblems: [KnownProblem] {
+    ProblemDocument.everyKind.map {
+      KnownProblem(
+        type: ProblemDocument.typePrefix + $0.kind, status: $0.status, title: $0.title)
+    }
+  }
 
   package struct Counts: Sendable {
     package var triggersTaken = 0

@@ -1,5 +1,6 @@
 package import APNs
 package import FieldTrips
+package import HTTP
 package import Transport
 
 /// One node's settings.
@@ -14,8 +15,17 @@ package struct ServiceConfiguration: Sendable {
 
   /// Where REST is served.
   package var listen: Endpoint = .tcp(host: "127.0.0.1", port: 8080)
-  /// Who may call REST; nil lets everybody who reaches it.
+  /// Limits and deadlines of REST's clients; body limits and refusals are the routes' own.
+  package var http = HTTPServerConfiguration()
+  /// Holders of tokens for REST. With neither these nor members, everybody who reaches it may call.
   package var access: AccessList?
+  /// Members who call with tokens of the product's own backend; nil takes none.
+  package var members: MemberAccess?
+  /// With these REST is served over TLS.
+  package var certificate: CertificateFiles?
+  /// Requests a second of one member, and of one holder or address; nil sets no limit.
+  package var memberRate: Double?
+  package var callerRate: Double?
   package var store: Store
   /// At least one; the first is meant when a request names none.
   package var apps: [AppConfiguration]
@@ -49,6 +59,25 @@ package struct ServiceConfiguration: Sendable {
     self.apps = apps
     self.activityTypes = activityTypes
     self.node = node
+  }
+}
+
+extension ServiceConfiguration {
+  /// What would keep a service from starting with these, as far as one can tell without connecting
+  /// to anything.
+  package func problems() -> [String] {
+    var problems: [String] = []
+    func look(_ body: () throws(StartFailure) -> Void) {
+      do throws(StartFailure) { try body() } catch { problems.append(error.description) }
+    }
+    look { () throws(StartFailure) in try ServiceParts.validate(self) }
+    if let files = certificate {
+      look { () throws(StartFailure) in _ = try DoorCertificate(files: files).load() }
+    }
+    if let members {
+      look { () throws(StartFailure) in _ = try KeyReader(members.keys) }
+    }
+    return problems
   }
 }
 

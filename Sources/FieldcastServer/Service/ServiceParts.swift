@@ -51,7 +51,7 @@ struct ServiceParts: Sendable {
     }
   }
 
-  private static func validate(_ configuration: ServiceConfiguration) throws(StartFailure) {
+  static func validate(_ configuration: ServiceConfiguration) throws(StartFailure) {
     guard !configuration.apps.isEmpty else {
       throw StartFailure("No app is configured: nothing could be published.")
     }
@@ -213,8 +213,8 @@ struct ServiceParts: Sendable {
 
   /// - Parameters:
   ///   - server: what the routes are served by.
-  ///   - access: who may call; nil lets everybody.
-  func router(of server: HTTPServer, for access: AccessList?) -> Router {
+  ///   - door: who may call.
+  func router(of server: HTTPServer, by door: Doorkeeper) -> Router {
     Routes(
       api: api, channels: ChannelAPI(api: api, reconciler: reconciler, settings: channels.settings),
       notifications: NotificationAPI(
@@ -223,7 +223,7 @@ struct ServiceParts: Sendable {
       metrics: ServiceMetrics(
         intake: intake, owner: owner, channels: channels, apps: api.settings.apps, clients: clients,
         redis: redis, server: server, times: times),
-      dashboard: dashboard, access: access
+      dashboard: dashboard, door: door
     ).router
   }
 
