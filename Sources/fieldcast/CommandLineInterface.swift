@@ -2,12 +2,14 @@
 package struct CommandLineInterface: Sendable {
   package static let commands: [any Command.Type] = [
     ServeCommand.self, SimulateCommand.self, DemoCommand.self, LoadCommand.self,
+    ConfigCheckCommand.self, ConfigShowCommand.self,
     TripsExplainCommand.self, PushCommand.self, TokenCommand.self, TraceGenerateCommand.self,
     TraceImportCommand.self,
     TraceDescribeCommand.self,
     ChannelsListCommand.self, ChannelsReconcileCommand.self,
     TypesShowCommand.self, TypesCheckCommand.self,
-    PolicyCommand.self, BenchCoalescingCommand.self, BenchEngineCommand.self, VersionCommand.self,
+    PolicyCommand.self, BenchCoalescingCommand.self, BenchEngineCommand.self,
+    CompletionsCommand.self, VersionCommand.self,
   ]
 
   /// Processes that other commands start. They can be called by hand, and are not in the overview.
@@ -43,7 +45,7 @@ package struct CommandLineInterface: Sendable {
       return try await command.run(arguments)
     } catch let error as UsageError {
       complain(name, "\(error.message)\nSee: fieldcast \(name) --help")
-      return .usage
+      return error.status
     } catch let failure as CommandFailure {
       complain(name, failure.message)
       return failure.status

@@ -20,11 +20,13 @@ package struct CommandHelp: Sendable {
   package let examples: [String]
   /// The exit statuses beyond success and usage.
   package let statuses: [ExitStatus]
+  /// Whether it runs although the environment or the configuration file is wrong, to say so.
+  package let reportsProblemsItself: Bool
 
   package init(
     _ words: String..., summary: String, discussion: String, positionals: [Positional] = [],
     options: [OptionSpec] = [], vocabularies: [Vocabulary] = [], examples: [String],
-    statuses: [ExitStatus] = []
+    statuses: [ExitStatus] = [], reportsProblemsItself: Bool = false
   ) {
     precondition(!examples.isEmpty, "the help of a command ends in an example")
     self.words = words
@@ -35,6 +37,7 @@ package struct CommandHelp: Sendable {
     self.vocabularies = vocabularies
     self.examples = examples
     self.statuses = statuses
+    self.reportsProblemsItself = reportsProblemsItself
   }
 
   /// The words of an option's little language.

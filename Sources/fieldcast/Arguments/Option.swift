@@ -39,6 +39,8 @@ package struct OptionSpec: Sendable {
   package let defaultText: String?
   /// What a value must be, for the help and for whoever wrote another.
   package let expected: String
+  /// All values that there are, where they can be listed.
+  fileprivate(set) var choices: [String] = []
   fileprivate(set) var accepts: @Sendable (String) -> Bool = { _ in true }
 
   var isFlag: Bool { placeholder == nil }
@@ -117,12 +119,11 @@ extension Option where Value == String {
     _ name: String, among choices: [String], default fallback: String, environment: String? = nil,
     help: String
   ) -> Option {
-    Option(
-      OptionSpec(
-        name: name, placeholder: "WORD", help: help, environment: environment,
-        defaultText: fallback, expected: "one of " + choices.joined(separator: ", ")),
-      fallback: fallback
-    ) { choices.contains($0) ? $0 : nil }
+    var spec = OptionSpec(
+      name: name, placeholder: "WORD", help: help, environment: environment,
+      defaultText: fallback, expected: "one of " + choices.joined(separator: ", "))
+    spec.choices = choices
+    return Option(spec, fallback: fallback) { choices.contains($0) ? $0 : nil }
   }
 }
 

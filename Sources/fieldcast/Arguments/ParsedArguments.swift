@@ -2,38 +2,55 @@
 package struct ParsedArguments: Sendable {
   /// The arguments known by their position, in order.
   package let positionals: [String]
-  private let texts: [String: String]
+  private let values: SettingValues
   /// The process' environment, for commands with settings of their own.
   package let environment: [String: String]
 
-  init(positionals: [String], texts: [String: String], environment: [String: String]) {
+  init(positionals: [String], values: SettingValues, environment: [String: String]) {
     self.positionals = positionals
-    self.texts = texts
+    self.values = values
     self.environment = environment
   }
 
   package subscript<Value>(option: Option<Value>) -> Value {
-    option.value(of: texts[option.spec.name])
+    option.value(of: values.texts[option.spec.name])
   }
 
-  /// Whether somebody named a value, on the command line or in the environment.
-  package func isGiven<Value>(_ option: Option<Value>) -> Bool { texts[option.spec.name] != nil }
+  /// Whether somebody named a value, on the command line, in the environment or in a file.
+  package func isGiven<Value>(_ option: Option<Value>) -> Bool {
+    values.texts[option.spec.name] != nil
+  }
+
+  /// An option's value as it was written, the default's text, or nil where there is neither.
+  package func text(of option: OptionSpec) -> String? {
+    values.texts[option.name] ?? option.defaultText
+  }
+
+  package func source(of option: OptionSpec) -> ValueSource {
+    values.sources[option.name] ?? .fallback
+  }
+
+  /// What is wrong in the environment and the file, for a command that is about that.
+  package var problems: [SettingProblem] { values.problems }
 }
 
 /// What is wrong with a command line; the message is for the person who wrote it.
 package struct UsageError: Error, Equatable {
   package var message: String
+  package var status = ExitStatus.usage
 }
 
 /// Reads the words behind a command's name.
 struct ArgumentParser {
   let help: CommandHelp
   let environment: [String: String]
+  /// Reads a configuration file.
+  var readFile: (String) -> [UInt8]? = { InputFile.bytes(at: $0) }
 
   /// - Returns: nil when the help was asked for.
   func parse(_ words: [String]) throws(UsageError) -> ParsedArguments? {
     var positionals: [String] = []
-    var texts: [String: String] = [:]
+    var values = SettingValues()
     var rest = words[...]
     var onlyPositionals = false
     while let word = rest.popFirst() {
@@ -44,16 +61,21 @@ struct ArgumentParser {
       } else if word == "--help" || word == "-h" {
         return nil
       } else {
-        try take(word, rest: &rest, into: &texts)
+        try take(word, rest: &rest, into: &values)
       }
     }
-    try fillFromEnvironment(&texts)
+    values.fill(help.options, from: environment)
+    let file = ConfigurationFile.option.spec
+    if help.options.contains(where: { $0.name == file.name }), let path = values.texts[file.name] {
+      values.fill(help.options, from: readFile(path), at: path)
+    }
+    if !help.reportsProblemsItself { try refuse(values.problems) }
     try checkCount(of: positionals)
-    return ParsedArguments(positionals: positionals, texts: texts, environment: environment)
+    return ParsedArguments(positionals: positionals, values: values, environment: environment)
   }
 
   private func take(
-    _ word: String, rest: inout ArraySlice<String>, into texts: inout [String: String]
+    _ word: String, rest: inout ArraySlice<String>, into values: inout SettingValues
   ) throws(UsageError) {
     let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     let option = try option(named: String(parts[0]))
@@ -61,11 +83,11 @@ struct ArgumentParser {
       guard parts.count == 1 else {
         throw UsageError(message: "--\(option.name) takes no value.")
       }
-      texts[option.name] = "1"
+      values.set(option.name, to: "1")
       return
     }
     // A flag may be said twice, and scripts do; of two values one would be lost.
-    guard texts[option.name] == nil else {
+    guard values.texts[option.name] == nil else {
       throw UsageError(message: "--\(option.name) is given twice.")
     }
     guard let value = parts.count == 2 ? String(parts[1]) : rest.popFirst() else {
@@ -74,7 +96,7 @@ struct ArgumentParser {
     guard option.accepts(value) else {
       throw UsageError(message: "--\(option.name) \(value): expected \(option.expected).")
     }
-    texts[option.name] = value
+    values.set(option.name, to: value)
   }
 
   private func option(named word: String) throws(UsageError) -> OptionSpec {
@@ -87,17 +109,12 @@ struct ArgumentParser {
       message: "there is no option \(word)." + (nearest.map { " Did you mean \($0)?" } ?? ""))
   }
 
-  private func fillFromEnvironment(_ texts: inout [String: String]) throws(UsageError) {
-    for option in help.options where texts[option.name] == nil {
-      // An empty variable is one that a script did not fill: as good as absent.
-      guard let name = option.environment, let value = environment[name], !value.isEmpty else {
-        continue
-      }
-      guard option.accepts(value) else {
-        throw UsageError(message: "\(name)=\(value): expected \(option.expected).")
-      }
-      texts[option.name] = value
-    }
+  private func refuse(_ problems: [SettingProblem]) throws(UsageError) {
+    guard !problems.isEmpty else { return }
+    let isOfFile = problems.contains { if case .file = $0.source { true } else { false } }
+    throw UsageError(
+      message: problems.map(\.message).joined(separator: "\n"),
+      status: isOfFile ? .configuration : .usage)
   }
 
   private func checkCount(of positionals: [String]) throws(UsageError) {

@@ -1,27 +1,33 @@
 internal import FieldcastServer
+internal import Glibc
 internal import Transport
 
 /// `fieldcast serve`: one node of the service.
 package enum ServeCommand: Command {
-  static let json = Option<Bool>.flag(
-    "json", environment: "FIELDCAST_LOG_JSON", help: "Logs as JSON, one object a line.")
+  static let logJSON = Option<Bool>.flag(
+    "log-json", environment: "FIELDCAST_LOG_JSON", help: "Logs as JSON, one object a line.")
   static let logLevel = Option<String>.choice(
     "log-level", among: ServiceLog.Level.allCases.map(\.name), default: "info",
     environment: "FIELDCAST_LOG_LEVEL", help: "The least that is logged, to standard error.")
+
+  static let options =
+    [ConfigurationFile.option.spec] + ServiceOptions.all + [logJSON.spec, logLevel.spec]
 
   package static let help = CommandHelp(
     "serve", summary: "Runs the service",
     discussion: """
       Serves REST, listens for notes on Redis, and publishes to APNs. Without a Redis URL it \
       starts a private redis-server in the data folder and ends it again. SIGTERM and SIGINT end \
-      the service in order: nothing that was taken in is lost. Under systemd (Type=notify) it says \
+      the service in order: nothing that was taken in is lost. SIGHUP reads REST's certificate \
+      again, or ends the service if it came from a terminal that was closed. Under systemd (Type=notify) it says \
       when it is ready, and that it lives.
       """,
-    options: ServiceOptions.all + [json.spec, logLevel.spec],
+    options: options,
     examples: [
       "fieldcast serve --bundle-id com.example.trips --environment development "
         + "--team-id ABCDE12345 --key-id FGHIJ67890 --key-file AuthKey.p8",
       "fieldcast serve --redis redis://127.0.0.1:6379 --listen 0.0.0.0:8080",
+      "fieldcast serve --config deploy/fieldcast.json",
     ],
     statuses: [.unavailable, .configuration, .noInput])
 
@@ -30,19 +36,26 @@ package enum ServeCommand: Command {
     let configuration = try ServiceOptions.configuration(from: arguments)
     let level = ServiceLog.Level.allCases.first { $0.name == arguments[logLevel] } ?? .info
     let log = ServiceLog.standardError(
-      minimum: level, format: arguments[json] ? .json : .text)
+      minimum: level, format: arguments[logJSON] ? .json : .text)
     let loop = try EventLoop(name: "service")
     let stop = StopSignal()
     let starting = Task(executorPreference: loop.tasks) {
       try await Service.start(configuration, log: log, on: loop)
     }
-    Signals.deliver(from: signals, on: loop) { _ in
+    let running = Lock<Service?>(nil)
+    let isAtTerminal = isatty(STDIN_FILENO) == 1
+    Signals.deliver(from: signals, on: loop) { number in
+      if number == SIGHUP, !isAtTerminal {
+        running.withLock { $0 }?.assumeIsolated { $0.reload() }
+        return
+      }
       stop.fire()
       starting.cancel()
     }
     let service: Service
     do {
       service = try await starting.value
+      running.withLock { $0 = service }
     } catch let failure as StartFailure {
       // Told to stop while it started: what it waited for does not matter any more.
       if stop.hasFired { return .success }

@@ -142,13 +142,14 @@ enum ServiceOptions {
       read AT, both in Unix seconds. The simulator must be given the same.
       """)
 
-  static let all: [OptionSpec] = [
-    listen.spec, redis.spec, redisTrust.spec, data.spec, bundleID.spec, environment.spec,
-    teamID.spec, keyID.spec, keyFile.spec, push.spec, management.spec, trust.spec, proxy.spec,
-    tokens.spec, contentHosts.spec, node.spec, activityTypes.spec, acceptTypeChanges.spec,
-    policy.spec, budget.spec, burst.spec, appRate.spec, channelGrace.spec, warmChannels.spec,
-    channelQuota.spec, reconcile.spec, lease.spec, grace.spec, clock.spec,
-  ]
+  static let all: [OptionSpec] =
+    [
+      listen.spec, redis.spec, redisTrust.spec, data.spec, bundleID.spec, environment.spec,
+      teamID.spec, keyID.spec, keyFile.spec, push.spec, management.spec, trust.spec, proxy.spec,
+      tokens.spec, contentHosts.spec, node.spec, activityTypes.spec, acceptTypeChanges.spec,
+      policy.spec, budget.spec, burst.spec, appRate.spec, channelGrace.spec, warmChannels.spec,
+      channelQuota.spec, reconcile.spec, lease.spec, grace.spec, clock.spec,
+    ] + door
 
   // MARK: Reading
 
@@ -163,9 +164,7 @@ enum ServiceOptions {
       activityTypes: try ActivityTypes.read(from: arguments),
       node: arguments[node] ?? ProcessInfo.processInfo.hostName)
     configuration.listen = try endpoint(arguments[listen], of: listen.spec)
-    configuration.access = try arguments[tokens].map { path throws(CommandFailure) in
-      try access(from: path)
-    }
+    try readDoor(from: arguments, into: &configuration)
     if let path = arguments[contentHosts] {
       configuration.contentHosts = try contentHosts(from: path)
     }
@@ -185,7 +184,7 @@ enum ServiceOptions {
     return configuration
   }
 
-  private static func access(from path: String) throws(CommandFailure) -> AccessList {
+  static func access(from path: String) throws(CommandFailure) -> AccessList {
     guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
       throw CommandFailure(
         .noInput, "The list of tokens \(path) cannot be read. fieldcast token makes its lines.")

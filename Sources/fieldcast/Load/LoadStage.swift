@@ -75,7 +75,7 @@ struct LoadStage: Sendable {
       func text(_ key: String) -> String { access[key]?.string ?? "" }
       func host(_ key: String) -> String { "\(text("host")):\(access[key]?.int64 ?? 0)" }
       return [
-        "serve", "--json", "--listen", "127.0.0.1:0", "--redis", redis, "--node", "load",
+        "serve", "--log-json", "--listen", "127.0.0.1:0", "--redis", redis, "--node", "load",
         "--bundle-id", access["bundleIDs"]?[0]?.string ?? "", "--environment", "development",
         "--team-id", text("teamID"), "--key-id", text("keyID"), "--key-file", text("keyFile"),
         "--apns-push", host("pushPort"), "--apns-management", host("managementPort"),
