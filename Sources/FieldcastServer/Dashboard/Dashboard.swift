@@ -67,8 +67,8 @@ actor Dashboard {
     guard feeds.count < Self.mostListeners, !isClosed else {
       return .response(
         ProblemDocument(
-          status: 503, kind: "too-many-listeners", title: "Too many watch this node",
-          detail: "This node tells \(Self.mostListeners) listeners at most.", retryAfter: 10
+          .tooManyListeners, "This node tells \(Self.mostListeners) listeners at most.",
+          retryAfter: 10
         ).response)
     }
     let id = nextFeed

@@ -19,6 +19,7 @@ enum ProblemKind: String, CaseIterable, Sendable {
   case apnsUnavailable = "apns-unavailable"
   case backlogFull = "backlog-full"
   case keysUnavailable = "keys-unavailable"
+  case tooManyListeners = "too-many-listeners"
   /// Another node of the service may have it.
   case typeNotHere = "activity-type-not-here"
   case unfitTrip = "unfit-trip"
@@ -37,7 +38,8 @@ enum ProblemKind: String, CaseIterable, Sendable {
     case .tooManyRequests: 429
     case .internalError, .storeError: 500
     case .apnsNoAnswer: 502
-    case .typeNotHere, .unfitTrip, .apnsUnavailable, .backlogFull, .keysUnavailable, .starting,
+    case .tooManyListeners, .typeNotHere, .unfitTrip, .apnsUnavailable, .backlogFull,
+      .keysUnavailable, .starting,
       .storeFull, .storeUnavailable:
       503
     }
@@ -62,6 +64,7 @@ enum ProblemKind: String, CaseIterable, Sendable {
     case .apnsUnavailable: "APNs cannot be used"
     case .backlogFull: "Too many triggers wait"
     case .keysUnavailable: "Tokens cannot be checked"
+    case .tooManyListeners: "Too many watch this node"
     case .typeNotHere: "This node does not have the trip's activity type"
     case .unfitTrip: "The trip does not fit its activity type"
     case .starting: "The service is starting"

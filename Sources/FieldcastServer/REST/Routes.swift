@@ -120,12 +120,12 @@ struct Routes: Sendable {
   }
 
   private func addDashboard(to router: inout Router) {
-    let (dashboard, access) = (dashboard, access)
+    let (dashboard, door) = (dashboard, door)
     for file in DashboardPage.files {
       router.on("GET", file.path) { .response(file.response(to: $0.request)) }
     }
-    router.on("GET", "/v1/events", for: [.trips, .admin], by: access) { routed in
-      await dashboard.listen(routed, scopes: routed.scopes(by: access))
+    router.on("GET", "/v1/events", for: [.trips, .admin], by: door) { routed in
+      await dashboard.listen(routed, scopes: routed.scopes(by: door))
     }
   }
 }
