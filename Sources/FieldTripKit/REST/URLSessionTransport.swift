@@ -31,22 +31,23 @@ public struct URLSessionTransport: FieldcastTransport {
   }
 
   #if canImport(FoundationNetworking)
-    /// Not the session's own `async` call: when a task is cancelled just as its answer comes, that
-    /// one waits for the session's queue while the queue waits for the task, for ever.
+    /// Not the session's own `async` call, and no cancelling of the session's task: where a cancel
+    /// meets the answer, this library waits for itself for ever, or ends the program. So a cancelled
+    /// call returns at once, and its request comes to its end by itself, at most by its timeout.
     private func answer(to request: URLRequest) async throws -> (Data, URLResponse) {
-      let running = RunningRequest()
+      let waiting = WaitingCall()
       return try await withTaskCancellationHandler {
         try await withCheckedThrowingContinuation { continuation in
-          running.start(
-            session.dataTask(with: request) { body, answer, error in
-              guard let body, let answer else {
-                return continuation.resume(throwing: error ?? URLError(.badServerResponse))
-              }
-              continuation.resume(returning: (body, answer))
-            })
+          guard waiting.begin(continuation) else { return }
+          session.dataTask(with: request) { body, answer, error in
+            guard let body, let answer else {
+              return waiting.end(.failure(error ?? URLError(.badServerResponse)))
+            }
+            waiting.end(.success((body, answer)))
+          }.resume()
         }
       } onCancel: {
-        DispatchQueue.global().async { running.cancel() }
+        waiting.end(.failure(URLError(.cancelled)))
       }
     }
   #else
@@ -57,30 +58,34 @@ public struct URLSessionTransport: FieldcastTransport {
 }
 
 #if canImport(FoundationNetworking)
-  /// A request that may be cancelled before it has begun.
-  private final class RunningRequest: Sendable {
+  /// A call that waits for its answer or for being cancelled, whichever comes first.
+  private final class WaitingCall: Sendable {
+    typealias Answer = (Data, URLResponse)
+
     private struct State {
-      var task: URLSessionDataTask?
+      var continuation: CheckedContinuation<Answer, any Error>?
+      /// Cancelled before it began.
       var isCancelled = false
     }
 
     private let state = Mutex(State())
 
-    func start(_ task: URLSessionDataTask) {
+    /// - Returns: false when it was cancelled before, and has ended.
+    func begin(_ continuation: CheckedContinuation<Answer, any Error>) -> Bool {
       let isCancelled = state.withLock { state in
-        state.task = task
+        if !state.isCancelled { state.continuation = continuation }
         return state.isCancelled
       }
-      task.resume()
-      if isCancelled { task.cancel() }
+      if isCancelled { continuation.resume(throwing: URLError(.cancelled)) }
+      return !isCancelled
     }
 
-    func cancel() {
-      let task = state.withLock { state in
-        state.isCancelled = true
-        return state.task
+    func end(_ result: Result<Answer, any Error>) {
+      let continuation = state.withLock { state in
+        if state.continuation == nil { state.isCancelled = true }
+        return state.continuation.take()
       }
-      task?.cancel()
+      continuation?.resume(with: result)
     }
   }
 #endif
