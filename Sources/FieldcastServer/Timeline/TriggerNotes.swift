@@ -26,9 +26,8 @@ struct TriggerNote: Sendable, Equatable {
 /// The triggers that wait for a broadcast, or that one carried: the first few and the last few, as
 /// many as a person reads, and how many there were.
 ///
-/// Bounded, since thousands may come between two broadcasts; and in one piece, since a text of its
-/// own for each of them, kept until the broadcast, would each time keep a page of memory from being
-/// given back that thousands of short-lived ones have left.
+/// Bounded, since thousands may come between two broadcasts; and in one piece, so that a trip keeps
+/// two blocks of memory for them and not one for each ID.
 struct TriggerNotes: Sendable, Equatable {
   static let mostKept = 16
   private static let firstKept = 4
