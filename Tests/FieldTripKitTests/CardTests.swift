@@ -74,10 +74,10 @@ import Testing
   }
 
   @Test func `say in words what they show, and whether it may be old`() {
-    let trip = FieldTripAttributes(name: "Falmouth shore", notebook: "Rock pools", tripID: "t")
+    let trip = FieldTripAttributes(name: "Heron mudflats", notebook: "Rock pools", tripID: "t")
     let face = trip.face(showing: fullTrip, isStale: true)
     #expect(
-      face.spoken == "Falmouth shore. Rock pools. 7 notes captured. last at Au. May be out of date")
+      face.spoken == "Heron mudflats. Rock pools. 7 notes captured. last at Au. May be out of date")
     #expect(face.short == "7")
     let one = trip.face(showing: .init(notesCaptured: 1), isStale: false)
     #expect(one.headline == "1 note captured" && !one.spoken.contains("date"))

@@ -80,8 +80,8 @@ import Transport
 
     let export = """
       observed_on_string,user_login,place_guess,latitude
-      2021-05-01 10:00,anna,"Lobau, Wien, Österreich",48.1
-      2021-05-01 10:05,anna,"Lobau, Wien, Österreich",48.1
+      2021-05-01 10:00,anna,"Marsh, Wien, Österreich",48.1
+      2021-05-01 10:05,anna,"Marsh, Wien, Österreich",48.1
 
       """
     let imported = try await fieldcast("trace", "import", "-", input: export)

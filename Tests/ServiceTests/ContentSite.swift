@@ -94,7 +94,7 @@ final class ContentSite: Sendable {
   }
 
   static func page(_ bodies: [String], cursor: String, more: Bool = false) -> HTTPResponse {
-    let items = bodies.map { "{\"title\":\"Prater\",\"body\":\"\($0)\"}" }.joined(separator: ",")
+    let items = bodies.map { "{\"title\":\"Meadow\",\"body\":\"\($0)\"}" }.joined(separator: ",")
     return HTTPResponse(
       status: 200, fields: ["content-type": "application/json"],
       body: Array("{\"items\":[\(items)],\"cursor\":\"\(cursor)\",\"more\":\(more)}".utf8))

@@ -25,9 +25,9 @@ import Transport
       try await program.start()
       let client = try client(of: program.caller)
       let created: TripReply<FieldTripAttributes> = try await client.create(
-        NewTrip(name: "Falmouth shore", notebook: "Rock pools", dismissal: .atOnce), key: "day-1")
+        NewTrip(name: "Heron mudflats", notebook: "Rock pools", dismissal: .atOnce), key: "day-1")
       let again: TripReply<FieldTripAttributes> = try await client.create(
-        NewTrip(name: "Falmouth shore", notebook: "Rock pools", dismissal: .atOnce), key: "day-1")
+        NewTrip(name: "Heron mudflats", notebook: "Rock pools", dismissal: .atOnce), key: "day-1")
       #expect(again.trip == created.trip)
       let joined: JoinReply<FieldTripAttributes> = try await client.join(
         created.trip, as: Join(member: "Änne/ß?", osVersion: "18.2", frequentUpdates: true))

@@ -89,7 +89,7 @@ private func body(_ notification: SimulatedNotification) throws -> JSONValue {
           #"""
           {"to":{"member":"ada"},"collapseID":"birds","priority":5,"expiresAt":\#(expires),
            "alert":{"title":"Birds","subtitle":{"key":"SUB"},"launchImage":"start",
-                    "body":{"key":"NEW","arguments":["3","Prater"]}},
+                    "body":{"key":"NEW","arguments":["3","Meadow"]}},
            "badge":0,"sound":{"name":"bell.caf","critical":true,"volume":0.5},"threadID":"t",
            "category":"c","targetContentID":"w","interruptionLevel":"time-sensitive",
            "relevance":0.25,"filterCriteria":"f","mutableContent":true,
@@ -108,7 +108,7 @@ private func body(_ notification: SimulatedNotification) throws -> JSONValue {
           #expect(
             String(decoding: push.body, as: UTF8.self)
               == #"{"aps":{"alert":{"title":"Birds","subtitle-loc-key":"SUB","loc-key":"NEW","#
-              + #""loc-args":["3","Prater"],"launch-image":"start"},"badge":0,"sound":"#
+              + #""loc-args":["3","Meadow"],"launch-image":"start"},"badge":0,"sound":"#
               + #"{"critical":1,"name":"bell.caf","volume":0.5},"thread-id":"t","category":"c","#
               + #""mutable-content":1,"target-content-id":"w","#
               + #""interruption-level":"time-sensitive","relevance-score":0.25,"#

@@ -165,7 +165,7 @@ import Transport
       }
       let glances = await store.glances(at: trips)
       let first = try #require(try glances[0].get())
-      #expect(first.name == "Prater" && first.notebook == "Birds" && first.typeName == "fieldTrip")
+      #expect(first.name == "Meadow" && first.notebook == "Birds" && first.typeName == "fieldTrip")
       #expect(first.revision == Revision(1) && first.waitingChanges == 0)
       #expect(first.life.phase == .live && first.changedAt == nil)
       #expect(try glances[2].get() == nil)

@@ -48,8 +48,8 @@ func newTrip(
   return NewTrip(
     id: id,
     definition: TripDefinition(
-      app: app, typeName: "fieldTrip", name: "Prater", notebook: "Birds",
-      attributes: bytes(#"{"name":"Prater"}"#), storagePolicy: .mostRecent),
+      app: app, typeName: "fieldTrip", name: "Meadow", notebook: "Birds",
+      attributes: bytes(#"{"name":"Meadow"}"#), storagePolicy: .mostRecent),
     contentState: bytes(state), life: life, actions: actions)
 }
 

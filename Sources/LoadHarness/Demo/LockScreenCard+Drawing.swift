@@ -9,7 +9,7 @@ extension LockScreenCard {
   ///     ╭──────────────────────────────────╮
   ///     │              9:41                │
   ///     │ ╭──────────────────────────────╮ │
-  ///     │ │ Falmouth shore          LIVE │ │
+  ///     │ │ Heron mudflats          LIVE │ │
   package func drawn(ink: Ink) -> [String] {
     let inner = Self.columns - 2
     var lines = [ink(.faint, "╭" + String(repeating: "─", count: inner) + "╮")]

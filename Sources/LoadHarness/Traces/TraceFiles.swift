@@ -11,7 +11,7 @@ package enum TraceFiles {
   /// an invented outing.
   ///
   /// - Parameters:
-  ///   - wanted: a file, or the name of one in `folder` or its beginning (`falmouth`).
+  ///   - wanted: a file, or the name of one in `folder` or its beginning (`heron`).
   ///   - folder: a folder of traces, or one trace's file.
   package static func choose(
     _ wanted: String?, folder: String?

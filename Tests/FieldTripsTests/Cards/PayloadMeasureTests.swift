@@ -55,8 +55,8 @@ import Testing
   @Test func `alerts are filled from the card and its attributes`() throws {
     let type = ActivityType.fieldTrip
     let alert = type.startAlert(
-      attributes: try json(#"{"name":"Birds\u0007 of Lobau"}"#), state: type.initialState)
-    #expect(alert.title == "Birds of Lobau")
+      attributes: try json(#"{"name":"Birds\u0007 of Marsh"}"#), state: type.initialState)
+    #expect(alert.title == "Birds of Marsh")
     let silent = #expect(throws: IdentifierError.self) {
       try AlertText(title: "", body: "b", sound: "default")
     }

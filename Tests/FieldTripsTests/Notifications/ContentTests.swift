@@ -13,8 +13,8 @@ import Testing
 
   @Test func `of several pages becomes one text`() throws {
     let first = try page(
-      #"{"items":[{"title":"Prater","body":"A wren"},{"body":"A jay"}],"cursor":"2","more":true}"#)
-    let second = try page(#"{"items":[{"title":"Lobau","body":"A heron"}],"cursor":"3"}"#)
+      #"{"items":[{"title":"Meadow","body":"A wren"},{"body":"A jay"}],"cursor":"2","more":true}"#)
+    let second = try page(#"{"items":[{"title":"Marsh","body":"A heron"}],"cursor":"3"}"#)
     var content = try #require(FetchedContent(first, after: nil))
     content.add(second)
     #expect(content.count == 3)
@@ -23,7 +23,7 @@ import Testing
     let text = template(
       "{last.title}", "{count} new notes, last: {last.body} (first {first.body}, {more} more)")
     let filled = text.filled(from: content)
-    #expect(filled.title == "Lobau")
+    #expect(filled.title == "Marsh")
     #expect(filled.body == "3 new notes, last: A heron (first A wren, 2 more)")
   }
 

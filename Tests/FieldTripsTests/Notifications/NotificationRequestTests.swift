@@ -25,7 +25,7 @@ import Testing
       #"""
       {"to":{"member":"ada"},"kind":"alert","bundleID":"com.example.trips","priority":5,
        "alert":{"title":"Birds","subtitle":{"key":"SUB"},"launchImage":"start",
-                "body":{"key":"NEW","arguments":["3","Prater"]}},
+                "body":{"key":"NEW","arguments":["3","Meadow"]}},
        "badge":0,"sound":{"name":"bell.caf","critical":true,"volume":0.5},"threadID":"t",
        "category":"c","targetContentID":"w","interruptionLevel":"time-sensitive","relevance":0.25,
        "filterCriteria":"f","mutableContent":true,"collapseID":"x",
@@ -37,7 +37,7 @@ import Testing
     var content = NotificationContent()
     content.title = .plain("Birds")
     content.subtitle = .localized(key: "SUB", arguments: [])
-    content.body = .localized(key: "NEW", arguments: ["3", "Prater"])
+    content.body = .localized(key: "NEW", arguments: ["3", "Meadow"])
     content.launchImage = "start"
     content.badge = 0
     content.sound = .critical(name: "bell.caf", volume: 0.5)

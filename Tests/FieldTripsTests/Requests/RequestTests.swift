@@ -24,11 +24,11 @@ import Testing
   }
 
   @Test func `starts a field trip at once, for eight hours`() throws {
-    let request = try read(#"{"name":"Birds of Lobau","notebook":"Spring 2026"}"#)
+    let request = try read(#"{"name":"Birds of Marsh","notebook":"Spring 2026"}"#)
     #expect(request.type.name == "field-trip")
     #expect(
       String(decoding: request.attributes.bytes, as: UTF8.self)
-        == #"{"name":"Birds of Lobau","notebook":"Spring 2026","#
+        == #"{"name":"Birds of Marsh","notebook":"Spring 2026","#
         + #""tripID":"0c9d3a52-6a0e-4d4b-9f3e-0a5b6c7d8e9f","startedAt":1777723200}"#)
     #expect(string(request.state) == #"{"notesCaptured":0}"#)
     #expect(request.times.startsAt == noon)

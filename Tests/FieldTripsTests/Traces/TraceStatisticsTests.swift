@@ -59,7 +59,7 @@ import Testing
   ) throws {
     let folder = ProcessInfo.processInfo.environment["FIELDCAST_TRACES"] ?? ""
     let file = URL(fileURLWithPath: folder).appendingPathComponent(name + ".csv")
-    guard let data = try? Data(contentsOf: file) else { return }
+    let data = try Data(contentsOf: file)
     let found = TraceStatistics(try CaptureTrace.parse(csv: [UInt8](data), name: name))
     #expect(found.captures == captures)
     #expect(found.observers == observers)

@@ -12,11 +12,11 @@ import Testing
 
   @Test func `is a note with everything that one can have`() throws {
     let trigger = try read(
-      #"{"id":"n1","trip":"\#(trip.uppercased())","member":"anna","place":"Prater","#
+      #"{"id":"n1","trip":"\#(trip.uppercased())","member":"anna","place":"Meadow","#
         + #""capturedAt":"2026-05-02T12:00:00.5Z","significant":true,"sequence":4}"#)
     let expected = Trigger(
       id: try TriggerID("n1"), trip: try TripID(trip),
-      effect: .note(Trigger.Note(member: try MemberID("anna"), place: "Prater")),
+      effect: .note(Trigger.Note(member: try MemberID("anna"), place: "Meadow")),
       isSignificant: true, sequence: 4, occurredAt: noon + .milliseconds(500))
     #expect(trigger == expected)
   }

@@ -6,16 +6,16 @@ import Testing
 @Suite struct `The demo's view` {
   private func snapshot() -> DemoSnapshot {
     let card = LockScreenCard(
-      phone: "phone 1 of 40", clock: "12:41", title: "Falmouth shore", notebook: "Rock pools",
-      state: .live, notesCaptured: 143, lastPlace: "St. Andrä am Zicksee", ageSeconds: 17)
+      phone: "phone 1 of 40", clock: "12:41", title: "Heron mudflats", notebook: "Rock pools",
+      state: .live, notesCaptured: 143, lastPlace: "Old lighthouse steps", ageSeconds: 17)
     var snapshot = DemoSnapshot(
-      traceName: "falmouth-shore-2025-04-12", traceKind: "read from a trace file", card: card)
+      traceName: "heron-mudflats-2025-04-12", traceKind: "read from a trace file", card: card)
     snapshot.speed = 120
     snapshot.elapsedSeconds = 3_040
     snapshot.durationSeconds = 7_481
     snapshot.phase = .live
     snapshot.captures = 143
-    snapshot.capturesInTrace = 238
+    snapshot.capturesInTrace = 412
     snapshot.doors = DemoSnapshot.Doors(rest: 48, publish: 48, stream: 47)
     snapshot.broadcasts = DemoSnapshot.Broadcasts(priority10: 38, priority5: 23)
     snapshot.meanStalenessNotes = 0.84
@@ -45,10 +45,10 @@ import Testing
 
   @Test func `draws figures, a Lock Screen card, and what happened`() {
     let expected = """
-      falmouth-shore-2025-04-12  read from a trace file                     120× speed
+      heron-mudflats-2025-04-12  read from a trace file                     120× speed
       ━━━━━━━━━━━━━━━━━━━────────────────────────────  50 min 40 s of 2 h 04 min  live
 
-        captures    143 of 238      REST 48 · pub/sub 48 · stream 47
+        captures    143 of 412      REST 48 · pub/sub 48 · stream 47
         broadcasts  61              priority 10: 38 · priority 5: 23
         conflation  2.34            captures in each broadcast
         staleness   0.84            notes behind on average, longest wait 58 s
@@ -59,11 +59,11 @@ import Testing
       │              12:41               │  0:49:23  priority 10 carries 3 captures
       │          phone 1 of 40           │  0:49:30  o10 at Place 10
       │ ╭──────────────────────────────╮ │  0:49:37  o11 at Place 11
-      │ │ Falmouth shore        ● LIVE │ │  0:49:44  priority 10 carries 3 captures
+      │ │ Heron mudflats        ● LIVE │ │  0:49:44  priority 10 carries 3 captures
       │ │ Rock pools                   │ │  0:49:51  o13 at Place 13
       │ │                              │ │  0:49:58  o14 at Place 14
       │ │ 143 notes captured           │ │  0:50:05  priority 10 carries 3 captures
-      │ │ last at St. Andrä am Zicksee │ │  0:50:12  o16 at Place 16
+      │ │ last at Old lighthouse steps │ │  0:50:12  o16 at Place 16
       │ │ updated 17 s ago             │ │  0:50:19  o17 at Place 17
       │ ╰──────────────────────────────╯ │  0:50:26  priority 10 carries 3 captures
       ┆                                  ┆  0:50:33  o19 at Place 19
@@ -73,7 +73,7 @@ import Testing
 
   @Test func `keeps to 80 columns and one height, whatever it is given`() {
     var wild = snapshot()
-    wild.traceName = String(repeating: "Neusiedler-See-", count: 20)
+    wild.traceName = String(repeating: "Farthest-Shore-", count: 20)
     wild.traceKind = String(repeating: "kind ", count: 40)
     wild.captures = 1_234_567
     wild.capturesInTrace = 9_999_999
@@ -120,8 +120,8 @@ import Testing
     let view = DemoView(coloured: false)
     let first = view.frame(snapshot(), previousHeight: 0)
     let second = view.frame(snapshot(), previousHeight: first.height)
-    #expect(first.text.hasPrefix("\rfalmouth"))
-    #expect(second.text.hasPrefix("\u{1B}[\(first.height)A\rfalmouth"))
+    #expect(first.text.hasPrefix("\rheron"))
+    #expect(second.text.hasPrefix("\u{1B}[\(first.height)A\rheron"))
     #expect(first.text.filter { $0 == "\n" }.count == first.height)
   }
 
@@ -139,7 +139,7 @@ import Testing
   @Test func `says how it goes in one line where there is no terminal`() {
     #expect(
       DemoView(coloured: false).progressLine(snapshot())
-        == "0:50:40 live: 143/238 captures, 38 + 23 broadcasts (priority 10 + 5), "
+        == "0:50:40 live: 143/412 captures, 38 + 23 broadcasts (priority 10 + 5), "
         + "0.84 notes stale, 40/40 phones current")
   }
 
@@ -162,9 +162,9 @@ import Testing
       card: LockScreenCard(phone: "phone 1", clock: "9:41", title: "Outing"))
     snapshot.speed = 600
     snapshot.elapsedSeconds = 7_481
-    snapshot.captures = 238
-    snapshot.doors = DemoSnapshot.Doors(rest: 80, publish: 79, stream: 79)
-    snapshot.broadcasts = DemoSnapshot.Broadcasts(priority10: 67, priority5: 52)
+    snapshot.captures = 412
+    snapshot.doors = DemoSnapshot.Doors(rest: 138, publish: 137, stream: 137)
+    snapshot.broadcasts = DemoSnapshot.Broadcasts(priority10: 154, priority5: 52)
     snapshot.phones = 40
     snapshot.meanStalenessNotes = 0.8404
     snapshot.maxWaitSeconds = 59.9996
@@ -175,8 +175,8 @@ import Testing
     let json = try JSONValue.parse(Array(summary().json().utf8))
     let expected: JSONValue = [
       "trace": "outing-1", "trace_kind": "invented by the generator, seed 1", "speed": 600,
-      "duration_seconds": 7481, "captures": 238,
-      "doors": ["rest": 80, "publish": 79, "stream": 79], "broadcasts": 119, "priority10": 67,
+      "duration_seconds": 7481, "captures": 412,
+      "doors": ["rest": 138, "publish": 137, "stream": 137], "broadcasts": 206, "priority10": 154,
       "priority5": 52, "throttled": 0, "conflation": 2, "phones": 40, "converged": 40,
       "mean_staleness_notes": 0.84, "max_wait_seconds": 60, "channels_left": 0,
     ]
@@ -210,7 +210,7 @@ import Testing
     #expect(Text.fixed(-1.06, decimals: 1) == "-1.1")
     #expect(Text.fixed(0.999, decimals: 2) == "1.00")
     #expect(Text.grouped(0) == "0")
-    #expect(Text.grouped(2_268) == "2,268")
+    #expect(Text.grouped(4_517) == "4,517")
     #expect(Text.grouped(-1_234_567) == "-1,234,567")
     #expect(Text.span(seconds: 59.6) == "1 min 00 s")
     #expect(Text.span(seconds: 7_481) == "2 h 04 min")
@@ -220,7 +220,7 @@ import Testing
   }
 
   @Test func `counts columns, not letters`() {
-    #expect(Text.width(of: "St. Andrä") == 9)
+    #expect(Text.width(of: "Müritzsee") == 9)
     #expect(Text.width(of: "e\u{301}") == 1)
     #expect(Text.width(of: "漢字") == 4)
     #expect(Text.width(of: "🦆") == 2)

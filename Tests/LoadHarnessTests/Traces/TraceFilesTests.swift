@@ -58,7 +58,7 @@ import Testing
     try withFolder { folder in
       let path = folder + "/observations.csv"
       let text =
-        "observed_on_string,user_login,place_guess\n2021-05-01 10:00,anna,\"Lobau, Wien\"\n"
+        "observed_on_string,user_login,place_guess\n2021-05-01 10:00,anna,\"Marsh, Wien\"\n"
       try Data(text.utf8).write(to: URL(fileURLWithPath: path))
       let trace = try TraceFiles.load(path)
       #expect(trace.kind == .iNaturalistExport)

@@ -110,7 +110,7 @@ import Testing
         #expect(problems > 50)
         let trip = try Self.read(
           TripReply<FieldTripAttributes>.self, try document.example("createTrip", 201, "trip"))
-        #expect(trip.name == "Falmouth shore" && trip.phase == .live)
+        #expect(trip.name == "Heron mudflats" && trip.phase == .live)
         let joined = try Self.read(
           JoinReply<FieldTripAttributes>.self, try document.example("join", 200, "joined"))
         #expect(joined.member == "anna" && joined.reach == .channel)

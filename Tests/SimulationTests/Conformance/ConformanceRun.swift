@@ -88,7 +88,7 @@ struct ConformanceRun {
       NewTrip(
         id: id,
         definition: TripDefinition(
-          app: app, typeName: "field-trip", name: "Prater",
+          app: app, typeName: "field-trip", name: "Meadow",
           notebook: random.below(2) == 0 ? nil : "Birds", attributes: Callers.attributes,
           storagePolicy: .mostRecent),
         contentState: Callers.firstState, life: life, actions: actions), at: now)

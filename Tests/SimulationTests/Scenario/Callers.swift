@@ -30,7 +30,7 @@ final class Callers {
     let trip = NewTrip(
       id: plan.trip,
       definition: TripDefinition(
-        app: app, typeName: type.name, name: "Prater", notebook: "Birds",
+        app: app, typeName: type.name, name: "Meadow", notebook: "Birds",
         attributes: Self.attributes, storagePolicy: type.storage),
       contentState: Self.firstState, mapperMemory: MapperMemory().written(), life: life,
       actions: actions)
@@ -38,7 +38,7 @@ final class Callers {
     create(trip)
   }
 
-  static let attributes = Bytes(#"{"name":"Prater","notebook":"Birds","tripID":"t"}"#.utf8)
+  static let attributes = Bytes(#"{"name":"Meadow","notebook":"Birds","tripID":"t"}"#.utf8)
   static let firstState = Bytes(#"{"notesCaptured":0}"#.utf8)
 
   private func create(_ trip: NewTrip) {
