@@ -5,6 +5,7 @@ import FieldcastServer
 import Foundation
 import HTTP
 import JSON
+import Redis
 import Testing
 import TripStore
 
@@ -55,6 +56,35 @@ import TripStore
         for phone in phones[1...] { try await phone.waitForEnd() }
         await world.waitUntilNoChannelIsLeft()
         #expect(await world.simulator.run { apns, _ in apns.complaints.count } == 0)
+      }
+    }
+  }
+
+  /// Redis refuses the very first read of who has tokens: the end must not count as told, since
+  /// nothing comes after it.
+  @Test func `get the end though they cannot be read at first`() async throws {
+    try await World.with { world in
+      try await world.withService { caller in
+        let trip = try await caller.createTrip()
+        let phone = try await TestPhone.make(SystemVersion(17, 4), of: "anna", in: world)
+        try await phone.join(trip.id, caller)
+        _ = try await phone.startCard(of: trip, caller)
+        try await caller.note("n1", on: trip.id)
+        try await phone.waitUntilItShows(1)
+
+        let store = TripStore(redis: world.redis)
+        let id = try TripID(trip.id)
+        let tokens = "fc:{\(store.partition(of: id))}:trip:\(trip.id):tokens"
+        _ = try await world.redis.call(RedisCommand("RENAME", tokens, "aside"))
+        _ = try await world.redis.call(RedisCommand("SET", tokens, "no set"))
+        _ = try await caller.call("POST", "/v1/trips/\(trip.id)/end")
+        try await world.waitUntil("Redis refused") {
+          try await world.redis.call(RedisCommand("INFO", "errorstats")).stringValue()
+            .contains("errorstat_WRONGTYPE")
+        }
+        _ = try await world.redis.call(RedisCommand("DEL", tokens))
+        _ = try await world.redis.call(RedisCommand("RENAME", "aside", tokens))
+        try await phone.waitForEnd()
       }
     }
   }

@@ -25,21 +25,14 @@ extension Owner {
   /// - Returns: false when the partition or the store is lost before it is done.
   private func forgetCards(of trip: OwnedTrip) async -> Bool {
     let book = book(of: trip, in: trip.life)
-    var cursor: String?
-    var retry = Retry()
-    repeat {
-      guard trip.isHeld, !isDraining else { return false }
-      do throws(StoreError) {
-        let page = try await store.members(of: trip.id, after: cursor, limit: 200)
-        for member in page.members {
-          guard TripMember(stored: member.record.body)?.listensToChannel == true else { continue }
-          try await book.change(member.id) { if $0.listensToChannel { $0.card.channelLost() } }
-        }
-        cursor = page.next
-      } catch {
-        guard (try? await retry.pause(on: loop)) != nil else { return false }
+    return await forEachPage(of: trip, complaint: "cards on a lost channel cannot be forgotten") {
+      (cursor) throws(StoreError) in
+      let page = try await store.members(of: trip.id, after: cursor, limit: 200)
+      for member in page.members {
+        guard TripMember(stored: member.record.body)?.listensToChannel == true else { continue }
+        try await book.change(member.id) { if $0.listensToChannel { $0.card.channelLost() } }
       }
-    } while cursor != nil
-    return true
+      return page.next
+    }
   }
 }

@@ -40,22 +40,15 @@ extension Owner {
     guard await lookAgain(at: clock.wall + Self.passLimit, for: trip, isExact: true) else { return }
     // Who joins after this pass has a card that is younger.
     var next = clock.wall + StartRound.rules.renewalAge
-    var cursor: String?
-    var retry = Retry()
-    repeat {
-      guard trip.isHeld, !isDraining, trip.life.mayPublishUpdate else { return }
-      do throws(StoreError) {
-        let page = try await store.members(of: trip.id, after: cursor, limit: 200)
-        oweFirstStates(page.members, of: trip)
-        next = min(next, try await start(page.members, of: trip) ?? next)
-        cursor = page.next
-      } catch {
-        log.warning(
-          "members cannot be started; trying again",
-          ["trip": "\(trip.id)", "reason": "\(error)"])
-        guard (try? await retry.pause(on: loop)) != nil else { return }
-      }
-    } while cursor != nil
+    let isDone = await forEachPage(
+      of: trip, complaint: "members cannot be started", onlyWhileOn: true
+    ) { (cursor) throws(StoreError) in
+      let page = try await store.members(of: trip.id, after: cursor, limit: 200)
+      oweFirstStates(page.members, of: trip)
+      next = min(next, try await start(page.members, of: trip) ?? next)
+      return page.next
+    }
+    guard isDone else { return }
     await lookAgain(at: next, for: trip, isExact: true)
   }
 

@@ -38,23 +38,15 @@ extension Owner {
     waves.owed = []
     let frugalPriority = waves.frugalPriority(
       of: update, perHour: settings.policy.frugalPerHour, at: clock.now)
-    var cursor: String?
-    var retry = Retry(longest: .seconds(2))
-    repeat {
-      guard trip.isHeld, !isDraining else { return false }
-      do throws(StoreError) {
-        let page = try await store.singleMembers(of: trip.id, after: cursor)
-        let letters = TokenRound.letters(to: page.members, at: clock.wall)
-        try await round(update, letters, frugally: frugalPriority, waves, of: trip)
-        cursor = page.next
-      } catch {
-        log.warning(
-          "a trip's tokens cannot be read; trying again",
-          ["trip": "\(trip.id)", "reason": "\(error)"])
-        guard (try? await retry.pause(on: loop)) != nil else { return false }
-        continue
-      }
-    } while cursor != nil
+    let isTold = await forEachPage(
+      of: trip, complaint: "a trip's tokens cannot be read", retry: Retry(longest: .seconds(2))
+    ) { (cursor) throws(StoreError) in
+      let page = try await store.singleMembers(of: trip.id, after: cursor)
+      let letters = TokenRound.letters(to: page.members, at: clock.wall)
+      try await round(update, letters, frugally: frugalPriority, waves, of: trip)
+      return page.next
+    }
+    guard isTold else { return false }
     guard update.isEnd else { return true }
     return await payAgain(waves, of: trip)
   }
