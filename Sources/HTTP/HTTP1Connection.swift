@@ -264,20 +264,18 @@ final class HTTP1Connection: @unchecked Sendable {
   private func writeEvent(_ bytes: [UInt8]) {
     guard case .streaming(let events) = phase else { return }
     guard stream.pendingOutputBytes + bytes.count <= events.maxPendingBytes else {
-      server.statistics.slowClientsCut += 1
       return endEvents(saying: .tooSlow)
     }
     stream.write(bytes)
   }
 
-  /// - Parameter unreadSince: since when the listener has taken nothing of what waits for it.
+  /// - Parameter unreadSince: since when each look, one a heartbeat, has found something unread.
   private func armHeartbeat(_ events: ServerSentEvents, unreadSince: Moment?) {
     guard case .streaming = phase else { return }
     arm(after: events.heartbeat) { connection in
       let now = connection.loop.now
       let since = connection.stream.pendingOutputBytes > 0 ? unreadSince ?? now : nil
       if let since, now - since >= connection.configuration.writeTimeout {
-        connection.server.statistics.slowClientsCut += 1
         return connection.endEvents(saying: .tooSlow)
       }
       connection.writeEvent([0x3a, 0x0a, 0x0a])
@@ -288,8 +286,10 @@ final class HTTP1Connection: @unchecked Sendable {
   /// Ends events in order: what was sent before is still to be read, for a while.
   private func endEvents(saying ending: ServerSentEvents.Ending?) {
     guard case .streaming(let events) = phase else { return }
+    let isTooSlow = ending == .tooSlow
+    if isTooSlow { server.statistics.slowClientsCut += 1 }
     if let event = ending.flatMap(events.farewell) { stream.write(event.bytes) }
-    finish(isKnownSlow: ending == .tooSlow)
+    finish(isKnownSlow: isTooSlow)
     events.ended()
   }
 

@@ -73,8 +73,8 @@ package final class ServerSentEvents: Sendable {
     var isClosed = false
   }
 
-  /// A comment is sent after so long without an event, so that nothing between us forgets the
-  /// connection.
+  /// A comment is sent each time so much time has passed, whatever events there were, so that nothing
+  /// between us forgets the connection, and one who reads nothing is noticed.
   package let heartbeat: Duration
   /// A listener with more than this unread is cut off.
   package let maxPendingBytes: Int

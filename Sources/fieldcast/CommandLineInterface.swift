@@ -3,9 +3,8 @@ package struct CommandLineInterface: Sendable {
   package static let commands: [any Command.Type] = [
     ServeCommand.self, SimulateCommand.self, DemoCommand.self, LoadCommand.self,
     ConfigCheckCommand.self, ConfigShowCommand.self,
-    TripsExplainCommand.self, PushCommand.self, TokenCommand.self, TraceGenerateCommand.self,
-    TraceImportCommand.self,
-    TraceDescribeCommand.self,
+    TripsExplainCommand.self, PushCommand.self, TokenCommand.self,
+    TraceGenerateCommand.self, TraceImportCommand.self, TraceDescribeCommand.self,
     ChannelsListCommand.self, ChannelsReconcileCommand.self,
     TypesShowCommand.self, TypesCheckCommand.self,
     PolicyCommand.self, BenchCoalescingCommand.self, BenchEngineCommand.self,

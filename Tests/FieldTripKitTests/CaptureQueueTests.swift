@@ -1,6 +1,7 @@
 import Foundation
 import Synchronization
 import Testing
+import Transport
 
 @testable import FieldTripKit
 
@@ -48,27 +49,16 @@ private final class NoteService: FieldcastTransport {
   }
 }
 
-private final class Refusals: Sendable {
-  private let captures = Mutex<[CaptureQueue.Refused]>([])
-
-  var all: [CaptureQueue.Refused] { captures.withLock { $0 } }
-
-  func add(_ capture: CaptureQueue.Refused) { captures.withLock { $0.append(capture) } }
-}
-
 @Suite final class `The capture queue` {
-  private let folder: URL
+  private let folder: TemporaryFolder
   private let service = NoteService()
-  private let refusals = Refusals()
+  private let refusals = Collected<CaptureQueue.Refused>()
 
-  init() throws {
-    folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-  }
+  init() throws { folder = try TemporaryFolder(for: "captures") }
 
-  deinit { try? FileManager.default.removeItem(at: folder) }
+  deinit { folder.remove() }
 
-  private var file: URL { folder.appendingPathComponent("captures") }
+  private var file: URL { URL(fileURLWithPath: folder.path + "/captures") }
 
   private func queue() throws -> CaptureQueue {
     let client = FieldcastClient(

@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 import Testing
 
 @testable import FieldTripKit
@@ -15,7 +14,7 @@ import Testing
     let client = FieldcastClient(
       service: try #require(URL(string: "https://fieldcast.example.com")), transport: answers,
       retries: .never)
-    let collected = Failures()
+    let collected = Collected<FieldcastError>()
     let pauses = Pauses()
     let reporter = CardReporter(
       client: client, member: "anna", osVersion: "18.1", environment: .production,
@@ -25,12 +24,6 @@ import Testing
     running.cancel()
     await running.value
     return collected.all
-  }
-
-  private final class Failures: Sendable {
-    private let errors = Mutex<[FieldcastError]>([])
-    var all: [FieldcastError] { errors.withLock { $0 } }
-    func add(_ error: FieldcastError) { errors.withLock { $0.append(error) } }
   }
 
   private func wait(for count: Int, in transport: ScriptedTransport) async throws {

@@ -40,14 +40,23 @@ final class ScriptedTransport: FieldcastTransport {
   }
 }
 
+/// What was told to a closure, in its order.
+final class Collected<Element: Sendable>: Sendable {
+  private let elements = Mutex<[Element]>([])
+
+  var all: [Element] { elements.withLock { $0 } }
+
+  func add(_ element: Element) { elements.withLock { $0.append(element) } }
+}
+
 /// What was waited for, without waiting.
 final class Pauses: Sendable {
-  private let durations = Mutex<[Duration]>([])
+  private let durations = Collected<Duration>()
 
-  var all: [Duration] { durations.withLock { $0 } }
+  var all: [Duration] { durations.all }
 
   func add(_ duration: Duration) async throws {
-    durations.withLock { $0.append(duration) }
+    durations.add(duration)
     try Task.checkCancellation()
     await Task.yield()
   }

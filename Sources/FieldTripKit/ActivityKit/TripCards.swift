@@ -30,9 +30,7 @@
     /// - Returns: the card's ID.
     /// - Throws: ``FieldcastError``, ``Failure``, or what the system says to a start.
     @concurrent
-    public func join(_ trip: String, deviceToken: Data? = nil) async throws
-      -> String
-    {
+    public func join(_ trip: String, deviceToken: Data? = nil) async throws -> String {
       let reply = try await joined(trip, deviceToken: deviceToken)
       return try await show(reply)
     }

@@ -99,10 +99,8 @@ public actor CaptureQueue {
     let sent = Array(captures.prefix(batch.notes.count))
     do throws(FieldcastError) {
       try take(try await client.capture(batch, on: trip), to: sent)
-    } catch .refused(let problem, let retryAfter) {
-      let error = FieldcastError.refused(problem, retryAfter: retryAfter)
-      // Who may not call just now may call later, with a token that is renewed.
-      guard !error.isPassing, ![401, 403].contains(problem.status) else { throw error }
+    } catch {
+      guard case .refused(let problem, _) = error, !error.isWorthRepeating else { throw error }
       try giveUp(sent, problem.kind, problem.detail)
     }
   }

@@ -115,7 +115,7 @@ public actor CardReporter {
         done(next.subject, next.news)
         pause = .seconds(1)
       } catch {
-        guard isWorthRepeating(error) else {
+        guard error.isWorthRepeating else {
           done(next.subject, next.news)
           onFailure(error)
           continue
@@ -126,12 +126,6 @@ public actor CardReporter {
         pause = min(pause * 2, .seconds(300))
       }
     }
-  }
-
-  /// Also who may not call just now may later, with a token that is renewed.
-  private func isWorthRepeating(_ error: FieldcastError) -> Bool {
-    if case .refused(let problem, _) = error, [401, 403].contains(problem.status) { return true }
-    return error.isPassing
   }
 
   private func done(_ subject: Subject, _ news: News) {

@@ -5,7 +5,7 @@ extension FieldcastClient {
   ///
   /// - Throws: also when the service refused the note.
   public func capture(_ note: CapturedNote, on trip: String) async throws(FieldcastError) {
-    try await perform(notes(on: trip, try body(note)))
+    try await perform(notes(on: trip, try Self.body(note)))
   }
 
   /// Hands in several notes, in as many requests as they need.
@@ -25,7 +25,7 @@ extension FieldcastClient {
 
   /// Says that the trip is in another phase.
   public func change(_ phase: PhaseChange, of trip: String) async throws(FieldcastError) {
-    try await perform(notes(on: trip, try body(phase)))
+    try await perform(notes(on: trip, try Self.body(phase)))
   }
 
   func capture(_ batch: NoteBatch, on trip: String) async throws(FieldcastError) -> NotesReply {
@@ -59,8 +59,7 @@ struct NoteBatch: Sendable {
 
   /// - Returns: whether the note fits; one alone always does.
   mutating func add(_ note: CapturedNote) throws(FieldcastError) -> Bool {
-    let bytes: Data
-    do { bytes = try FieldcastCoding.encode(note) } catch { throw .unsendable("\(error)") }
+    let bytes = try FieldcastClient.body(note)
     let fits = notes.count < Self.mostNotes && size + bytes.count + 1 <= Self.mostBytes
     guard fits || notes.isEmpty else { return false }
     notes.append(note)

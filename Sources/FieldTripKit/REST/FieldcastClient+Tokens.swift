@@ -6,7 +6,7 @@ extension FieldcastClient {
   public func register(
     _ device: DeviceRegistration
   ) async throws(FieldcastError) -> TokenReply {
-    let call = Call(method: "POST", path: ["devices"], body: try body(device))
+    let call = Call(method: "POST", path: ["devices"], body: try Self.body(device))
     return try await self.call(call, reading: TokenReply.self)
   }
 
@@ -15,7 +15,7 @@ extension FieldcastClient {
   public func register(
     _ token: ActivityTokenRegistration
   ) async throws(FieldcastError) -> TokenReply {
-    let call = Call(method: "POST", path: ["activity-tokens"], body: try body(token))
+    let call = Call(method: "POST", path: ["activity-tokens"], body: try Self.body(token))
     return try await self.call(call, reading: TokenReply.self)
   }
 

@@ -8,7 +8,7 @@ extension FieldcastClient {
   public func create<Attributes: CardAttributes>(
     _ trip: NewTrip<Attributes>, key: String = UUID().uuidString
   ) async throws(FieldcastError) -> TripReply<Attributes> {
-    let call = Call(method: "POST", path: ["trips"], body: try body(trip), idempotencyKey: key)
+    let call = Call(method: "POST", path: ["trips"], body: try Self.body(trip), idempotencyKey: key)
     return try await self.call(call, reading: TripReply<Attributes>.self)
   }
 
@@ -23,14 +23,14 @@ extension FieldcastClient {
   public func join<Attributes: CardAttributes>(
     _ trip: String, as join: Join, showing _: Attributes.Type = Attributes.self
   ) async throws(FieldcastError) -> JoinReply<Attributes> {
-    let call = Call(method: "POST", path: ["trips", trip, "members"], body: try body(join))
+    let call = Call(method: "POST", path: ["trips", trip, "members"], body: try Self.body(join))
     return try await self.call(call, reading: JoinReply<Attributes>.self)
   }
 
   /// Says again what has changed about a member, whatever kind of card the trip has.
   public func renew(_ join: Join, on trip: String) async throws(FieldcastError) {
     try await perform(
-      Call(method: "POST", path: ["trips", trip, "members"], body: try body(join)))
+      Call(method: "POST", path: ["trips", trip, "members"], body: try Self.body(join)))
   }
 
   /// Leaves a trip. Who is no member has left.
@@ -42,15 +42,11 @@ extension FieldcastClient {
   public func end<Attributes: CardAttributes>(
     _ trip: String, with end: TripEnd<Attributes>
   ) async throws(FieldcastError) {
-    try await perform(Call(method: "POST", path: ["trips", trip, "end"], body: try body(end)))
+    try await perform(Call(method: "POST", path: ["trips", trip, "end"], body: try Self.body(end)))
   }
 
   /// Ends a trip with the state that it has by then.
   public func end(_ trip: String) async throws(FieldcastError) {
     try await perform(Call(method: "POST", path: ["trips", trip, "end"]))
-  }
-
-  func body(_ request: some Encodable) throws(FieldcastError) -> Data {
-    do { return try FieldcastCoding.encode(request) } catch { throw .unsendable("\(error)") }
   }
 }

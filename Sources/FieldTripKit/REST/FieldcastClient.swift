@@ -50,6 +50,11 @@ public struct FieldcastClient: Sendable {
     var idempotencyKey: String?
   }
 
+  /// What a request sends.
+  static func body(_ request: some Encodable) throws(FieldcastError) -> Data {
+    do { return try FieldcastCoding.encode(request) } catch { throw .unsendable("\(error)") }
+  }
+
   /// Carries out a call and reads its answer.
   func call<Reply: Decodable>(
     _ call: Call, reading reply: Reply.Type

@@ -23,6 +23,13 @@ public enum FieldcastError: Error, Hashable, Sendable {
     }
   }
 
+  /// Whether what waits is kept for another try: also who may not call just now may call later, with
+  /// a token that is renewed.
+  var isWorthRepeating: Bool {
+    if case .refused(let problem, _) = self, [401, 403].contains(problem.status) { return true }
+    return isPassing
+  }
+
   /// How long the service asks to wait.
   public var retryAfter: Duration? {
     if case .refused(_, let pause) = self { pause } else { nil }

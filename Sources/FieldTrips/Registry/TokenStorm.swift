@@ -25,7 +25,7 @@ package struct TokenStorm: Sendable {
     counts.removeAll { $0.at < now - Self.window }
     guard unknown + others > 0 else { return }
     counts.append(Count(at: now, unknown: unknown, others: others))
-    // A long window of small batches: what is a minute apart may be one entry.
+    // Bounded: of very many batches in the window the newest count.
     if counts.count > 120 { counts.removeFirst(60) }
   }
 

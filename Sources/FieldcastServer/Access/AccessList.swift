@@ -90,21 +90,25 @@ package struct AccessList: Sendable {
     return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
   }
 
+  /// All that a token allows; nothing for one that is not on the list.
+  func scopes(of token: Substring) -> Set<AccessScope> {
+    holders(of: token).reduce(into: []) { $0.formUnion($1.scopes) }
+  }
+
   /// Judges a token.
-  ///
-  /// It compares hashes, all of them, each in the same time: how long it takes tells nothing of a
-  /// token.
   ///
   /// - Parameter scopes: one of these is enough.
   func judge(_ token: Substring, for scopes: Set<AccessScope>) -> Verdict {
+    let found = holders(of: token)
+    guard let first = found.first else { return .stranger }
+    let fitting = found.last { !$0.scopes.isDisjoint(with: scopes) }
+    return fitting.map { .allowed(holder: $0.name) } ?? .outOfScope(holder: first.name)
+  }
+
+  /// Compares hashes, all of them, each in the same time: how long it takes tells nothing of a token.
+  private func holders(of token: Substring) -> [Holder] {
     let digest = AccessToken.digest(of: token)
-    var found: Holder?
-    for holder in holders where Digest.isEqual(holder.digest, digest) {
-      if found == nil || !holder.scopes.isDisjoint(with: scopes) { found = holder }
-    }
-    guard let found else { return .stranger }
-    return found.scopes.isDisjoint(with: scopes)
-      ? .outOfScope(holder: found.name) : .allowed(holder: found.name)
+    return holders.filter { Digest.isEqual($0.digest, digest) }
   }
 }
 

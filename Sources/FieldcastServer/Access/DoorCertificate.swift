@@ -51,9 +51,7 @@ struct DoorCertificate: Sendable {
     } catch {
       log.error(
         "the new certificate cannot be used; the one before is shown on",
-        [
-          "reason": error.description
-        ])
+        ["reason": error.description])
     }
   }
 

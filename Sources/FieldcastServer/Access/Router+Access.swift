@@ -5,14 +5,8 @@ extension RoutedRequest {
   func scopes(by door: Doorkeeper) -> Set<AccessScope> {
     guard door.list != nil || door.members != nil else { return Set(AccessScope.allCases) }
     guard let list = door.list, let token = Doorkeeper.bearer(request.fields["authorization"])
-    else {
-      return []
-    }
-    return Set(
-      AccessScope.allCases.filter {
-        if case .allowed = list.judge(token, for: [$0]) { return true }
-        return false
-      })
+    else { return [] }
+    return list.scopes(of: token)
   }
 }
 

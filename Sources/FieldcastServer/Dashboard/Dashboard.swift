@@ -39,6 +39,8 @@ actor Dashboard {
   private var feeds: [Int: Feed] = [:]
   private var nextFeed = 0
   private var index = TripIndex()
+  /// The trips that each list shows, as the index is now; those of new wishes are missing.
+  private var shownTrips: [EventWish: [TripID]] = [:]
   private var readings: [EventWish.Part: (bytes: [UInt8], at: Moment)] = [:]
   private var lastLook = Moment.distantPast
   private var hasNewcomers = false
@@ -92,6 +94,7 @@ actor Dashboard {
     feeds[id] = nil
     guard feeds.isEmpty else { return }
     index = TripIndex()
+    shownTrips = [:]
     readings = [:]
   }
 
@@ -185,11 +188,16 @@ actor Dashboard {
 
   private func tellOfTrips() async throws(StoreError) {
     guard isWanted(.trips) else { return }
-    let shown = Set(wishes(for: .trips).flatMap { index.newest(for: $0).ids })
-    try await advanceIndex(shown: shown)
+    let shown = wishes(for: .trips).flatMap { shownTrips[$0] ?? index.newest(for: $0).ids }
+    shownTrips = [:]
+    try await advanceIndex(shown: Set(shown))
     let totals = index.totals
-    for (id, feed) in feeds where feed.wish.parts.contains(.trips) {
-      tell(id, "trips", index.written(index.newest(for: feed.wish), totals))
+    // Each wish goes through all trips, however many listeners have it.
+    for wish in wishes(for: .trips) {
+      let newest = index.newest(for: wish)
+      shownTrips[wish] = newest.ids
+      let event = index.written(newest, totals)
+      for (id, feed) in feeds where feed.wish == wish { tell(id, "trips", event) }
     }
   }
 
@@ -231,8 +239,8 @@ actor Dashboard {
     feeds.values.contains { $0.wish.parts.contains(part) }
   }
 
-  private func wishes(for part: EventWish.Part) -> [EventWish] {
-    feeds.values.map(\.wish).filter { $0.parts.contains(part) }
+  private func wishes(for part: EventWish.Part) -> Set<EventWish> {
+    Set(feeds.values.lazy.map(\.wish).filter { $0.parts.contains(part) })
   }
 
   // MARK: Telling

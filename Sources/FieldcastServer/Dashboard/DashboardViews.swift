@@ -12,7 +12,6 @@ struct DashboardViews: Sendable {
   let reporter: NodeReporter
   let apps: [AppID]
   let quota: ChannelQuota
-  let clock: ServiceClock
 
   /// How old what was read may be; real time. What changes seldom, or costs more, is read less often.
   func period(of part: EventWish.Part) -> Duration {
@@ -39,8 +38,7 @@ struct DashboardViews: Sendable {
 
   /// A trip's page; one that says that there is none if there is none.
   func page(of trip: TripID) async throws(StoreError) -> [UInt8] {
-    let sends = try await store.timeline(of: trip).compactMap { SendRecord(stored: $0) }
-    guard let record = try await store.trip(trip) else {
+    guard let timeline = try await owner.timeline(of: trip) else {
       var writer = JSONWriter()
       writer.object {
         $0.member("trip", trip.text)
@@ -48,9 +46,6 @@ struct DashboardViews: Sendable {
       }
       return writer.finish()
     }
-    let timeline = TripTimeline(
-      record: record, type: owner.settings.activityTypes[record.definition.typeName],
-      sends: sends, present: await owner.present(of: trip), now: clock.wall)
     return TripPage(
       timeline: timeline, policy: owner.settings.policy, node: try await store.node(of: trip),
       partition: store.partition(of: trip)

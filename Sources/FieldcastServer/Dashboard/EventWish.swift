@@ -2,7 +2,7 @@ internal import FieldTrips
 internal import HTTP
 
 /// What a listener of `GET /v1/events` wants to hear of.
-struct EventWish: Sendable, Equatable {
+struct EventWish: Sendable, Hashable {
   /// Parts of a service that can be watched, each with an event of its name.
   enum Part: String, CaseIterable, Sendable {
     case trips, trip, channels, nodes, health, deadLetters

@@ -6,7 +6,9 @@ internal import TripStore
 /// The trips as a list shows them, gathered while somebody watches: a page of all trips at a time in
 /// turn, and at once those that are ahead of what phones show and those that are on a screen.
 ///
-/// It costs the same each time, however many trips there are; what rests is seen a turn later.
+/// However many trips there are, no more of them are read each time, but for the IDs of all that are
+/// ahead; what rests is seen a turn later. What was gathered is gone through whole for the totals,
+/// and for each list.
 struct TripIndex {
   /// Trips of a page, and of those that are read out of turn.
   static let pageSize = 1_000
@@ -147,12 +149,7 @@ struct TripIndex {
     writer.member("withoutChannel", totals.withoutChannel)
     writer.member("deletions", totals.deletions)
     if let next = totals.nextDeletion { writer.member("nextDeletion", next.milliseconds) }
-    writer.key("members")
-    writer.object { write(totals.members, to: &$0) }
-  }
-
-  private func write(_ counts: [Reach: Int], to writer: inout JSONWriter) {
-    for reach in Reach.allCases { writer.member(reach.rawValue, counts[reach] ?? 0) }
+    writer.members(totals.members)
   }
 
   private func write(_ row: Row, of id: TripID, to writer: inout JSONWriter) {
@@ -168,7 +165,6 @@ struct TripIndex {
     writer.member("waiting", glance.life.phase == .live ? glance.waitingChanges : 0)
     if let changed = glance.changedAt { writer.member("changedAt", changed.milliseconds) }
     writer.member("movedAt", row.movedAt.milliseconds)
-    writer.key("members")
-    writer.object { write(glance.memberCounts, to: &$0) }
+    writer.members(glance.memberCounts)
   }
 }

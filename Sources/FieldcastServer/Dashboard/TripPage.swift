@@ -6,7 +6,8 @@ internal import TripStore
 /// One trip as the dashboard shows it: the card that phones have now, and how it came about. Times
 /// are milliseconds since 1970, by the service's clock.
 ///
-/// It holds no time of its own, so that its bytes stay as they are while nothing happens.
+/// It says when things were and not how long ago, so that its bytes stay as they are while nothing
+/// happens; the summary alone tells how long a change has waited.
 struct TripPage {
   let timeline: TripTimeline
   let policy: PublishingPolicy
@@ -32,10 +33,7 @@ struct TripPage {
 
   private func writeTrip(to writer: inout JSONWriter) {
     let definition = record.definition
-    writer.member("trip", record.id.text)
-    writer.member("name", definition.name)
-    if let notebook = definition.notebook { writer.member("notebook", notebook) }
-    writer.member("type", definition.typeName)
+    record.writeNames(to: &writer)
     writer.member("app", definition.app.words)
     writer.member("phase", record.life.phase.name)
     writer.member("partition", "\(partition)")
@@ -53,10 +51,7 @@ struct TripPage {
     writer.member("published", record.publishedRevision.number)
     writer.member("waiting", record.life.phase == .live ? max(0, timeline.waitingChanges) : 0)
     if let changed = record.changedAt { writer.member("changedAt", changed.milliseconds) }
-    writer.key("members")
-    writer.object {
-      for reach in Reach.allCases { $0.member(reach.rawValue, record.memberCounts[reach] ?? 0) }
-    }
+    writer.members(record.memberCounts)
   }
 
   private func writeTimes(to writer: inout JSONWriter) {

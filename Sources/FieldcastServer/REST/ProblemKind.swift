@@ -39,8 +39,7 @@ enum ProblemKind: String, CaseIterable, Sendable {
     case .internalError, .storeError: 500
     case .apnsNoAnswer: 502
     case .tooManyListeners, .typeNotHere, .unfitTrip, .apnsUnavailable, .backlogFull,
-      .keysUnavailable, .starting,
-      .storeFull, .storeUnavailable:
+      .keysUnavailable, .starting, .storeFull, .storeUnavailable:
       503
     }
   }

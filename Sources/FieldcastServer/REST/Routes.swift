@@ -45,9 +45,7 @@ struct Routes: Sendable {
     router.on("GET", "/v1/trips/{trip}/timeline", for: [.trips], by: door) {
       .response(await api.readTimeline($0["trip"]))
     }
-    router.onOwn(
-      "POST", "/v1/trips/{trip}/members", for: [.trips, .devices], by: door
-    ) {
+    router.onOwn("POST", "/v1/trips/{trip}/members", for: [.trips, .devices], by: door) {
       .response(await api.join($0.request, trip: $0["trip"], by: $1))
     }
     router.onOwn("GET", "/v1/trips/{trip}/members/{member}", for: [.trips, .devices], by: door) {
@@ -56,14 +54,10 @@ struct Routes: Sendable {
     router.onOwn("DELETE", "/v1/trips/{trip}/members/{member}", for: [.trips, .devices], by: door) {
       .response(await api.leave(trip: $0["trip"], member: $0["member"], by: $1))
     }
-    router.onOwn(
-      "POST", "/v1/trips/{trip}/notes", for: [.notes], by: door
-    ) {
+    router.onOwn("POST", "/v1/trips/{trip}/notes", for: [.notes], by: door) {
       .response(await api.postNotes($0.request, trip: $0["trip"], by: $1))
     }
-    router.on(
-      "PUT", "/v1/trips/{trip}/content-state", for: [.trips], by: door
-    ) {
+    router.on("PUT", "/v1/trips/{trip}/content-state", for: [.trips], by: door) {
       .response(await api.putContentState($0.request, trip: $0["trip"]))
     }
     router.on("POST", "/v1/trips/{trip}/end", for: [.trips], by: door) {
@@ -102,9 +96,7 @@ struct Routes: Sendable {
     router.on("GET", "/v1/channels", for: [.admin], by: door) { _ in
       .response(await channels.usage())
     }
-    router.on(
-      "POST", "/v1/channels/reconcile", for: [.admin], by: door
-    ) {
+    router.on("POST", "/v1/channels/reconcile", for: [.admin], by: door) {
       .response(await channels.reconcile($0.request))
     }
   }

@@ -109,7 +109,7 @@ struct TokenAPI: Sendable {
         wanted.kind, wanted.token, in: environment, osVersion: wanted.osVersion, at: api.clock.wall)
     }
     if let member = wanted.member, wanted.kind == .pushToStart {
-      try await api.noteStartToken(of: member, on: stored.trips, hasToken: true)
+      try await api.noteStartToken(of: member, on: stored.trips)
     }
     return reply(
       stored.tokens[wanted.token], of: PersonID(wanted), trip: nil, reach: nil,
@@ -239,22 +239,20 @@ extension TripAPI {
     return environment
   }
 
-  /// Lets a member's trips know whether cards can be started there from here, and live ones that one
+  /// Lets a member's trips know that cards can be started there from here, and live ones that one
   /// may have to be.
-  func noteStartToken(
-    of member: MemberID, on trips: [TripID], hasToken: Bool
-  ) async throws(StoreError) {
+  func noteStartToken(of member: MemberID, on trips: [TripID]) async throws(StoreError) {
     for (trip, life) in zip(trips, await store.lives(of: trips)) {
       guard let life = try life.get() else { continue }
       let isOpen = life.channel.openID != nil
-      let isNews = hasToken && life.phase == .live
+      let isNews = life.phase == .live
       let outcome = try await store.changeMember(
         member, of: trip, at: clock.wall, announce: isNews
       ) {
         guard let present = $0, var known = TripMember(stored: present.body),
-          known.hasStartToken != hasToken
+          !known.hasStartToken
         else { return $0 }
-        known.hasStartToken = hasToken
+        known.hasStartToken = true
         return MemberRecord(known, channelIsOpen: isOpen)
       }
       if isNews, case .stored = outcome { await news.changed(trip) }

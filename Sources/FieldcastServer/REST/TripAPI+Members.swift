@@ -135,7 +135,7 @@ extension TripAPI {
       try await store.changePerson(.member(member)) { $0.left(trip) }
       if let left { await owner.endCards(of: member, left, on: try await record(of: trip)) }
       // Who is no member already has left: leaving twice is leaving once.
-      return HTTPResponse(status: 204, fields: [:], body: [])
+      return HTTPResponse(status: 204)
     }
   }
 

@@ -10,13 +10,9 @@ extension TripAPI {
   func readTimeline(_ text: String) async -> HTTPResponse {
     await answering {
       let trip = try tripID(text)
-      // The broadcasts first: what is accepted meanwhile is then missing among them, and not
-      // among what waits.
-      let sends = try await store.timeline(of: trip).compactMap { SendRecord(stored: $0) }
-      let record = try await record(of: trip)
-      let timeline = TripTimeline(
-        record: record, type: settings.type(named: record.definition.typeName), sends: sends,
-        present: await owner.present(of: trip), now: clock.wall)
+      guard let timeline = try await owner.timeline(of: trip) else {
+        throw ProblemError(.unknownTrip(trip.text))
+      }
       return .json(200, timeline.written(), ["cache-control": "no-store"])
     }
   }

@@ -18,10 +18,7 @@ struct TripDocument {
 
   func write(to writer: inout JSONWriter) {
     let definition = record.definition
-    writer.member("trip", record.id.text)
-    writer.member("name", definition.name)
-    if let notebook = definition.notebook { writer.member("notebook", notebook) }
-    writer.member("type", definition.typeName)
+    record.writeNames(to: &writer)
     writer.member("bundleID", definition.app.bundleID)
     writer.member("environment", definition.app.environment.rawValue)
     writer.member("phase", record.life.phase.name)
@@ -32,7 +29,7 @@ struct TripDocument {
     if record.lastTimestampSeconds > 0 {
       writer.member("lastTimestamp", record.lastTimestampSeconds)
     }
-    writeMembers(to: &writer)
+    writer.members(record.memberCounts)
     writeTimes(to: &writer)
     if !warnings.isEmpty {
       writer.key("warnings")
@@ -62,15 +59,6 @@ struct TripDocument {
     record.writeCard(as: type, to: &writer)
   }
 
-  private func writeMembers(to writer: inout JSONWriter) {
-    writer.key("members")
-    writer.object {
-      for reach in Reach.allCases {
-        $0.member(reach.rawValue, record.memberCounts[reach] ?? 0)
-      }
-    }
-  }
-
   private func writeTimes(to writer: inout JSONWriter) {
     let times = record.life.times
     writer.member("createdAt", DateText.format(times.createdAt))
@@ -81,5 +69,23 @@ struct TripDocument {
     }
     writer.key("dismissal")
     writer.value(times.dismissal.json)
+  }
+}
+
+extension TripRecord {
+  /// Writes which trip it is: `trip`, `name`, `notebook` if it has one, and `type`.
+  func writeNames(to writer: inout JSONWriter) {
+    writer.member("trip", id.text)
+    writer.member("name", definition.name)
+    if let notebook = definition.notebook { writer.member("notebook", notebook) }
+    writer.member("type", definition.typeName)
+  }
+}
+
+extension JSONWriter {
+  /// Writes how many members are reached in each way.
+  mutating func members(_ counts: [Reach: Int]) {
+    key("members")
+    object { for reach in Reach.allCases { $0.member(reach.rawValue, counts[reach] ?? 0) } }
   }
 }

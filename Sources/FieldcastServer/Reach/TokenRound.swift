@@ -21,7 +21,6 @@ struct TokenRound: Sendable {
   struct Outcome: Sendable {
     /// Who is to get the newest state later.
     var owed: [MemberID] = []
-    var retryAfter: Duration?
     /// Letters for another environment than the one that did not know them.
     var moved: [Letter] = []
     /// Whose last token was retired: they may be started again.
@@ -95,10 +94,7 @@ struct TokenRound: Sendable {
     for (letter, answer) in answers {
       switch answer {
       case .defect(let reason): outcome.defect = reason
-      case .unsure: outcome.owed.append(letter.member)
-      case .later(let retryAfter):
-        outcome.owed.append(letter.member)
-        outcome.retryAfter = [outcome.retryAfter, retryAfter].compactMap(\.self).max()
+      case .unsure, .later: outcome.owed.append(letter.member)
       case .said(.accepted) where letter.isReplaced: try await ended(letter)
       case .said(.accepted) where letter.token.acceptedIn.contains(letter.environment): break
       case .said(let said):

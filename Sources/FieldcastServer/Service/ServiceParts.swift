@@ -173,7 +173,7 @@ struct ServiceParts: Sendable {
       times: times, clock: clock, loop: loop)
     let views = DashboardViews(
       node: configuration.node, store: store, owner: owner, reporter: reporter,
-      apps: settings.apps, quota: configuration.channels.quota, clock: clock)
+      apps: settings.apps, quota: configuration.channels.quota)
     // The first partitions are ours before the doors open, so that nothing waits for an owner.
     await leases.keep()
     return ServiceParts(

@@ -3,6 +3,18 @@ internal import FieldTrips
 internal import TripStore
 
 extension Owner {
+  /// Why a trip's phones show what they show; nil if there is no such trip. Of a trip of another
+  /// node's it lacks the present.
+  nonisolated func timeline(of trip: TripID) async throws(StoreError) -> TripTimeline? {
+    // The broadcasts first: what is accepted meanwhile is then missing among them, and not among
+    // what waits.
+    let sends = try await store.timeline(of: trip).compactMap { SendRecord(stored: $0) }
+    guard let record = try await store.trip(trip) else { return nil }
+    return TripTimeline(
+      record: record, type: settings.activityTypes[record.definition.typeName], sends: sends,
+      present: await present(of: trip), now: clock.wall)
+  }
+
   /// What waits of a trip, and what for; nil when its partition is another node's.
   func present(of id: TripID) -> TripTimeline.Present? {
     guard let holding = holdings[store.partition(of: id)] else { return nil }

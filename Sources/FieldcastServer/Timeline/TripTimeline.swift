@@ -35,7 +35,8 @@ struct TripTimeline: Sendable {
     return last?.priority == 5 ? last : nil
   }
 
-  /// Changes that no broadcast at priority 10 has carried, as far as APNs accepted it.
+  /// Changes that no broadcast at priority 10 has carried, as far as APNs accepted it; the first
+  /// state is one of them here, and none in ``TripGlance/waitingChanges``.
   var waitingChanges: Int64 { record.revision.number - record.publishedRevision.number }
 
   func written() -> [UInt8] {

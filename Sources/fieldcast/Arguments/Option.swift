@@ -1,8 +1,9 @@
 /// One setting of a command: how it is written, what it may be, and what it is if nobody says.
 ///
-/// Its value comes from the command line, else from its environment variable, else it is the
-/// default. An option is declared once, as a static property of its command; the same declaration
-/// parses, checks, completes the help text, and reads: `arguments[DemoCommand.speed]`.
+/// Its value comes from the command line, else from its environment variable, else from the
+/// command's ``ConfigurationFile``, if it takes one, else it is the default. An option is declared
+/// once, as a static property of its command; the same declaration parses, checks, completes the
+/// help text, and reads: `arguments[DemoCommand.speed]`.
 package struct Option<Value: Sendable>: Sendable {
   package let spec: OptionSpec
   fileprivate let read: @Sendable (String) -> Value?

@@ -16,6 +16,11 @@ package struct ParsedArguments: Sendable {
     option.value(of: values.texts[option.spec.name])
   }
 
+  /// An option that counts seconds.
+  func duration(of option: Option<Double>) -> Duration {
+    .nanoseconds(Int64(self[option] * 1e9))
+  }
+
   /// Whether somebody named a value, on the command line, in the environment or in a file.
   package func isGiven<Value>(_ option: Option<Value>) -> Bool {
     values.texts[option.spec.name] != nil

@@ -51,33 +51,27 @@ struct SettingValues: Sendable {
   mutating func fill(_ options: [OptionSpec], from file: [UInt8]?, at path: String) {
     let source = ValueSource.file(path)
     guard let file else {
-      return problems.append(SettingProblem(source: source, message: "\(path) cannot be read."))
+      return refuse(source, "\(path) cannot be read.")
     }
     let value: JSONValue
     do throws(JSONError) { value = try JSONValue.parse(file) } catch {
-      return problems.append(
-        SettingProblem(source: source, message: "\(path) is not JSON: \(error.message)"))
+      return refuse(source, "\(path) is not JSON: \(error.message)")
     }
     guard let object = value.object else {
-      return problems.append(
-        SettingProblem(source: source, message: "\(path): expected one JSON object."))
+      return refuse(source, "\(path): expected one JSON object.")
     }
     let known = options.filter { $0.name != ConfigurationFile.option.spec.name }
     for (key, value) in object.elements where !value.isNull {
       guard let option = known.first(where: { $0.name == key }) else {
         let nearest = Spelling.nearest(to: key, among: known.map(\.name))
         let hint = nearest.map { " Did you mean \"\($0)\"?" } ?? ""
-        problems.append(
-          SettingProblem(source: source, message: "\(path): there is no setting \"\(key)\".\(hint)")
-        )
+        refuse(source, "\(path): there is no setting \"\(key)\".\(hint)")
         continue
       }
       guard let text = Self.text(of: value) else {
-        problems.append(
-          SettingProblem(
-            source: source,
-            message: "\(path): \"\(key)\" is no text, number, true or false: expected "
-              + "\(option.expected)."))
+        refuse(
+          source,
+          "\(path): \"\(key)\" is no text, number, true or false: expected \(option.expected).")
         continue
       }
       // Checked also where it is overruled: it is wrong all the same.
@@ -89,12 +83,15 @@ struct SettingValues: Sendable {
     _ text: String, for option: OptionSpec, _ source: ValueSource, _ name: String
   ) {
     guard option.accepts(text) else {
-      return problems.append(
-        SettingProblem(source: source, message: "\(name): expected \(option.expected)."))
+      return refuse(source, "\(name): expected \(option.expected).")
     }
     guard texts[option.name] == nil else { return }
     texts[option.name] = text
     sources[option.name] = source
+  }
+
+  private mutating func refuse(_ source: ValueSource, _ message: String) {
+    problems.append(SettingProblem(source: source, message: message))
   }
 
   private static func text(of value: JSONValue) -> String? {

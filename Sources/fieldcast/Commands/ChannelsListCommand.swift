@@ -11,7 +11,7 @@ package enum ChannelsListCommand: Command {
       not know, as of the last reconciliation. Then by age.
       """,
     options: [
-      TripsExplainCommand.service.spec, ChannelsOutput.token.spec, ChannelsOutput.json.spec,
+      ServiceCaller.service.spec, ChannelsOutput.token.spec, ChannelsOutput.json.spec,
     ],
     examples: ["fieldcast channels list", "fieldcast channels list --json"],
     statuses: [.badInput, .unavailable, .configuration])

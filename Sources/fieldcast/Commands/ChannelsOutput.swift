@@ -3,9 +3,7 @@ internal import LoadHarness
 
 /// What the commands about channels take, and how they write what the service says of each app.
 enum ChannelsOutput {
-  static let token = Option<String?>.text(
-    "token", "TOKEN", environment: "FIELDCAST_TOKEN",
-    help: "Where the service asks for one, with the scope admin; best in the environment.")
+  static let token = ServiceCaller.token(for: "admin")
   static let json = Option<Bool>.flag("json", help: "Writes the service's answer, a JSON object.")
 
   /// - Parameter text: an app's lines.

@@ -18,7 +18,7 @@ package enum ChannelsReconcileCommand: Command {
       Those that appeared while an answer of APNs was lost are marked: they are probably ours.
       """,
     options: [
-      TripsExplainCommand.service.spec, ChannelsOutput.token.spec, delete.spec,
+      ServiceCaller.service.spec, ChannelsOutput.token.spec, delete.spec,
       ChannelsOutput.json.spec,
     ],
     examples: [

@@ -19,8 +19,8 @@ package enum ServeCommand: Command {
       Serves REST, listens for notes on Redis, and publishes to APNs. Without a Redis URL it \
       starts a private redis-server in the data folder and ends it again. SIGTERM and SIGINT end \
       the service in order: nothing that was taken in is lost. SIGHUP reads REST's certificate \
-      again, or ends the service if it came from a terminal that was closed. Under systemd (Type=notify) it says \
-      when it is ready, and that it lives.
+      again, or ends the service if it came from a terminal that was closed. Under systemd \
+      (Type=notify) it says when it is ready, and that it lives.
       """,
     options: options,
     examples: [

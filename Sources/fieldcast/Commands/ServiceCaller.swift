@@ -9,13 +9,23 @@ struct ServiceCaller: Sendable {
     let value: JSONValue
   }
 
+  static let service = Option<String>.text(
+    "service", "HOST:PORT", default: "127.0.0.1:8080", environment: "FIELDCAST_SERVICE",
+    help: "Where the service answers REST.")
+
+  /// - Parameter scope: what the token must allow.
+  static func token(for scope: String) -> Option<String?> {
+    .text(
+      "token", "TOKEN", environment: "FIELDCAST_TOKEN",
+      help: "Where the service asks for one, with the scope \(scope); best in the environment.")
+  }
+
   private let endpoint: Endpoint
   private let client: HTTP1Client
   private let token: String?
   private let scope: String
 
-  /// - Parameter scope: what the token must allow.
-  init(_ endpoint: Endpoint, token: String?, scope: String, loop: EventLoop) {
+  private init(_ endpoint: Endpoint, token: String?, scope: String, loop: EventLoop) {
     self.endpoint = endpoint
     self.token = token
     self.scope = scope
@@ -27,22 +37,29 @@ struct ServiceCaller: Sendable {
     _ arguments: ParsedArguments, token: String?, scope: String, _ method: String, _ path: String,
     body: [UInt8] = [], patience: Duration = .seconds(10)
   ) async throws -> Answer {
-    let option = TripsExplainCommand.service
-    let endpoint = try ServiceOptions.endpoint(arguments[option], of: option.spec)
+    try await with(arguments, token: token, scope: scope) { caller, _ in
+      try await caller.call(method, path, body: body, patience: patience)
+    }
+  }
+
+  /// Has a caller for as long as the work takes, and the loop that it is on.
+  static func with<Result>(
+    _ arguments: ParsedArguments, token: String?, scope: String,
+    _ work: (ServiceCaller, EventLoop) async throws -> Result
+  ) async throws -> Result {
+    let endpoint = try ServiceOptions.endpoint(arguments[service], of: service.spec)
     let loop = try EventLoop(name: "asking")
     defer { loop.stop() }
     let caller = ServiceCaller(endpoint, token: token, scope: scope, loop: loop)
     do {
-      let answer = try await caller.call(method, path, body: body, patience: patience)
-      await caller.close()
-      return answer
+      let result = try await work(caller, loop)
+      await caller.client.close()
+      return result
     } catch {
-      await caller.close()
+      await caller.client.close()
       throw error
     }
   }
-
-  func close() async { await client.close() }
 
   /// - Parameter patience: for what asks APNs first, more than the usual.
   /// - Throws: ``CommandFailure`` for every answer that is none of success.

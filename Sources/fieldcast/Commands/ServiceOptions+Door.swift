@@ -82,7 +82,7 @@ extension ServiceOptions {
       MemberAccess(
         rules: MemberTokenRules(
           issuer: $0, audience: arguments[membersAudience],
-          skew: .nanoseconds(Int64(arguments[membersSkew] * 1e9))),
+          skew: arguments.duration(of: membersSkew)),
         keys: $1.lowercased().hasPrefix("https://")
           ? .url($1, trustFile: arguments[membersTrust]) : .file($1))
     }
@@ -93,10 +93,9 @@ extension ServiceOptions {
     configuration.callerRate = limit(callerRate)
     configuration.http.maxConnections = arguments[maxConnections]
     configuration.http.maxConnectionsOfOnePeer = arguments[addressConnections]
-    let requestSpan = Duration.nanoseconds(Int64(arguments[requestTime] * 1e9))
-    configuration.http.headDeadline = requestSpan
-    configuration.http.bodyGrace = requestSpan
-    configuration.http.idleTimeout = .nanoseconds(Int64(arguments[idleTime] * 1e9))
+    configuration.http.headDeadline = arguments.duration(of: requestTime)
+    configuration.http.bodyGrace = arguments.duration(of: requestTime)
+    configuration.http.idleTimeout = arguments.duration(of: idleTime)
   }
 
   /// Two settings that mean something together only.

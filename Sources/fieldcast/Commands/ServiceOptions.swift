@@ -8,7 +8,7 @@ internal import HTTP
 internal import JSON
 internal import Transport
 
-/// The settings of a node, as options and environment variables.
+/// The settings of a node, as options, environment variables and members of a file.
 enum ServiceOptions {
   static let listen = Option<String>.text(
     "listen", "HOST:PORT", default: "127.0.0.1:8080", environment: "FIELDCAST_LISTEN",
@@ -172,14 +172,14 @@ enum ServiceOptions {
     let publishing = try publishing(from: arguments)
     configuration.policy = publishing.policy
     configuration.appRate = publishing.appRate
-    configuration.rules.channelGrace = .nanoseconds(Int64(arguments[channelGrace] * 1e9))
+    configuration.rules.channelGrace = arguments.duration(of: channelGrace)
     configuration.channels.warm = arguments[warmChannels]
     configuration.channels.quota = ChannelQuota(limit: arguments[channelQuota])
     let minutes = arguments[reconcile]
     configuration.channels.reconcileEvery =
       minutes > 0 ? .nanoseconds(Int64(minutes * 60e9)) : nil
-    configuration.leaseLife = .nanoseconds(Int64(arguments[lease] * 1e9))
-    configuration.grace = .nanoseconds(Int64(arguments[grace] * 1e9))
+    configuration.leaseLife = arguments.duration(of: lease)
+    configuration.grace = arguments.duration(of: grace)
     configuration.clock = try clock(from: arguments)
     return configuration
   }

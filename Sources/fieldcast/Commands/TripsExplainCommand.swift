@@ -3,12 +3,7 @@ internal import JSON
 
 /// `fieldcast trips explain`: why a phone shows an old number.
 package enum TripsExplainCommand: Command {
-  static let service = Option<String>.text(
-    "service", "HOST:PORT", default: "127.0.0.1:8080", environment: "FIELDCAST_SERVICE",
-    help: "Where the service answers REST.")
-  static let token = Option<String?>.text(
-    "token", "TOKEN", environment: "FIELDCAST_TOKEN",
-    help: "Where the service asks for one, with the scope trips; best in the environment.")
+  static let token = ServiceCaller.token(for: "trips")
   static let last = Option<Int>.integer(
     "last", in: 1...64, unit: "broadcasts", default: 8, help: "How many broadcasts are shown.")
   static let json = Option<Bool>.flag(
@@ -28,7 +23,7 @@ package enum TripsExplainCommand: Command {
     positionals: [
       CommandHelp.Positional("TRIP", help: "The trip's ID, as its creation answered it.")
     ],
-    options: [service.spec, token.spec, last.spec, json.spec],
+    options: [ServiceCaller.service.spec, token.spec, last.spec, json.spec],
     examples: [
       "fieldcast trips explain fe1c5ddc-f9f9-473b-841e-58b541e739fa",
       "fieldcast trips explain fe1c5ddc-f9f9-473b-841e-58b541e739fa --last 1",

@@ -1,5 +1,3 @@
-internal import Clocks
-internal import FieldTrips
 internal import HTTP
 internal import JSON
 internal import LoadHarness
@@ -7,10 +5,7 @@ internal import Transport
 
 /// `fieldcast push`: a notification to a member, to a trip's members or to one device.
 package enum PushCommand: Command {
-  static let service = TripsExplainCommand.service
-  static let token = Option<String?>.text(
-    "token", "TOKEN", environment: "FIELDCAST_TOKEN",
-    help: "Where the service asks for one, with the scope push; best in the environment.")
+  static let token = ServiceCaller.token(for: "push")
   static let member = Option<String?>.text(
     "member", "NAME", help: "Sends to all devices of this person. Either this, --trip or --device.")
   static let trip = Option<String?>.text(
@@ -38,16 +33,15 @@ package enum PushCommand: Command {
   package static let help = CommandHelp(
     "push", summary: "Sends a notification to a member, a trip's members or a device",
     discussion: """
-      Asks a running service to send an alert now or at a time. What is sent at once is waited for, \
-      up to 20 s, and its outcome shown: how many devices APNs accepted it for, and how many not.
+      Asks a running service to send an alert now or at a time. What is sent at once is waited \
+      for, up to 20 s, and its outcome shown: how many devices APNs accepted it for, and how many not.
       """,
     positionals: [
       CommandHelp.Positional("TEXT", required: false, help: "What the notification says.")
     ],
     options: [
       member.spec, trip.spec, device.spec, title.spec, sound.spec, at.spec, collapseID.spec,
-      request.spec,
-      key.spec, service.spec, token.spec, json.spec,
+      request.spec, key.spec, ServiceCaller.service.spec, token.spec, json.spec,
     ],
     examples: [
       "fieldcast push --member ada --title Birds --sound default Heron",
@@ -58,27 +52,17 @@ package enum PushCommand: Command {
     statuses: [.badInput, .noInput, .unavailable, .configuration])
 
   package static func run(_ arguments: ParsedArguments) async throws -> ExitStatus {
-    let endpoint = try ServiceOptions.endpoint(arguments[service], of: service.spec)
-    let body = try body(from: arguments)
-    let loop = try EventLoop(name: "asking")
-    defer { loop.stop() }
-    let caller = ServiceCaller(endpoint, token: arguments[token], scope: "push", loop: loop)
-    var fields: HTTPFields = [:]
-    if let key = arguments[key] { fields["idempotency-key"] = key }
-    do {
-      var answer = try await caller.call("POST", "/v1/notifications", body: body, fields: fields)
-      if arguments[at] == nil { answer = try await wait(for: answer, caller, loop) }
-      await caller.close()
-      if arguments[json] {
-        Terminal.output.writeLine(answer.text)
-      } else {
-        Terminal.output.writeLine(Self.sentence(answer.value))
-      }
-      return .success
-    } catch {
-      await caller.close()
-      throw error
+    let answer = try await ServiceCaller.with(
+      arguments, token: arguments[token], scope: "push"
+    ) { caller, loop in
+      let body = try body(from: arguments)
+      var fields: HTTPFields = [:]
+      if let key = arguments[key] { fields["idempotency-key"] = key }
+      let answer = try await caller.call("POST", "/v1/notifications", body: body, fields: fields)
+      return arguments[at] == nil ? try await wait(for: answer, caller, loop) : answer
     }
+    Terminal.output.writeLine(arguments[json] ? answer.text : sentence(answer.value))
+    return .success
   }
 
   private static func body(from arguments: ParsedArguments) throws -> [UInt8] {
