@@ -113,6 +113,9 @@ package final class ByteStream: @unchecked Sendable {
   /// Bytes written and not yet taken by the system.
   package var pendingOutputBytes: Int { output.count - outputStart + (tls?.output.count ?? 0) }
 
+  /// Memory that is held for bytes not yet taken, in bytes.
+  package var outputCapacity: Int { output.capacity }
+
   // MARK: Use
 
   /// Names the one who gets the bytes, and begins to read.
@@ -410,10 +413,18 @@ package final class ByteStream: @unchecked Sendable {
       let count = output.withUnsafeBytes { all in
         sendOnce(UnsafeRawBufferPointer(rebasing: all[outputStart...]))
       }
-      guard let count else { return }
+      guard let count else { return dropSent() }
       outputStart += count
     }
     clearOutput()
+  }
+
+  /// Makes room of what was sent: a peer that reads slowly but steadily never sees all of it sent.
+  /// No byte is moved more than once on average.
+  private func dropSent() {
+    guard outputStart >= Self.highMark, outputStart >= output.count / 2 else { return }
+    output.removeFirst(outputStart)
+    outputStart = 0
   }
 
   /// - Returns: nil when the socket is full or the stream is over.

@@ -94,6 +94,33 @@ private final class Feeder: StreamHandler, @unchecked Sendable {
   func streamClosed(_ closure: StreamClosure) {}
 }
 
+/// Reads, and for every byte that comes has one more written at the other end, which so always has
+/// as much waiting, until enough came.
+///
+/// `@unchecked Sendable` is right because only the loop's thread touches it.
+private final class Refiller: StreamHandler, @unchecked Sendable {
+  var source: ByteStream?
+  private(set) var mostHeld = 0
+  private var rest: Int
+  private let finished: @Sendable () -> Void
+
+  init(_ total: Int, finished: @escaping @Sendable () -> Void) {
+    rest = total
+    self.finished = finished
+  }
+
+  func streamReceived(_ bytes: RawSpan) {
+    guard let source, rest > 0 else { return }
+    mostHeld = max(mostHeld, source.outputCapacity)
+    rest -= bytes.byteCount
+    if rest > 0 { source.write(bytes) } else { finished() }
+  }
+
+  func streamWillFlush() {}
+  func streamDrained() {}
+  func streamClosed(_ closure: StreamClosure) {}
+}
+
 private func onLoop<T: Sendable>(
   _ loop: EventLoop, _ body: @escaping @Sendable () -> T
 ) async -> T {
@@ -130,6 +157,28 @@ private func onLoop<T: Sendable>(
     await onLoop(loop) { stream.close() }
     await recorder.wait(for: .max)
     #expect(recorder.closure == .byUs)
+  }
+
+  @Test func `holds no more memory than what waits, however long a peer does not catch up`()
+    async throws
+  {
+    defer { loop.stop() }
+    let done = AsyncStream.makeStream(of: Void.self)
+    let refiller = Refiller(20 * big.count) { done.continuation.yield() }
+    let listener = try await StreamListener.bind(.tcp(host: "127.0.0.1", port: 0), on: loop) {
+      $0.start(refiller)
+    }
+    defer { listener.close() }
+    let stream = try await StreamConnector.connect(
+      to: .tcp(host: "localhost", port: listener.port), on: loop)
+    await onLoop(loop) { [big] in
+      refiller.source = stream
+      stream.start(Recorder())
+      for _ in 0..<4 { stream.write(big) }
+    }
+    for await _ in done.stream { break }
+    #expect(await onLoop(loop) { refiller.mostHeld } < 12 * big.count)
+    await onLoop(loop) { stream.abort() }
   }
 
   @Test(arguments: [false, true])
