@@ -264,7 +264,7 @@ package final class EventLoop: @unchecked Sendable {
     let events = UnsafeMutablePointer<epoll_event>.allocate(capacity: capacity)
     defer { events.deallocate() }
     while true {
-      let ready = epoll_wait(epoll, events, Int32(capacity), timeout())
+      let ready = clinux_epoll_wait(epoll, events, Int32(capacity), timeout())
       isAsleep.store(false, ordering: .releasing)
       turnBegan = MonotonicClock.now()
       if ready > 0 { deliver(events, Int(ready)) }
@@ -285,13 +285,13 @@ package final class EventLoop: @unchecked Sendable {
     flushes.removeAll()
   }
 
-  private func timeout() -> Int32 {
+  /// In nanoseconds; below 0 without limit.
+  private func timeout() -> Int64 {
     if !pending.isEmpty { return 0 }
     isAsleep.store(true, ordering: .sequentiallyConsistent)
     if inbox.withLock({ !$0.isEmpty }) || shouldStop.load(ordering: .acquiring) { return 0 }
     guard let next = timers.nextExpiry else { return -1 }
-    let wait = next.nanoseconds - MonotonicClock.now().nanoseconds
-    return wait <= 0 ? 0 : Int32(clamping: (wait + 999_999) / 1_000_000)
+    return max(0, next.nanoseconds - MonotonicClock.now().nanoseconds)
   }
 
   private func deliver(_ events: UnsafeMutablePointer<epoll_event>, _ count: Int) {

@@ -15,6 +15,10 @@
 /// accept4 with SOCK_NONBLOCK | SOCK_CLOEXEC; -1 and errno on failure.
 int clinux_accept(int listener, struct sockaddr *address, socklen_t *length);
 
+/// epoll_wait to the nanosecond, or to the next millisecond where the kernel has no epoll_pwait2
+/// (before 5.11). `nanoseconds` below 0 wait without limit.
+int clinux_epoll_wait(int epoll, struct epoll_event *events, int capacity, int64_t nanoseconds);
+
 /// CPU time of the calling thread so far, in nanoseconds.
 int64_t clinux_thread_cpu_nanoseconds(void);
 
