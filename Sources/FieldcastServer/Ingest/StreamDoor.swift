@@ -16,21 +16,30 @@ struct StreamDoor: Sendable {
 
   /// Serves until the reader is closed or the task cancelled.
   func run() async {
+    let done = Acknowledgements(loop: door.loop, acknowledge: acknowledge)
     await withDiscardingTaskGroup { group in
-      group.addTask { await takeOverRegularly() }
-      await door.serve(next: nextBatch, finish: finish)
+      group.addTask { await done.run() }
+      await serve(done)
+      await done.close()
+    }
+  }
+
+  private func serve(_ done: Acknowledgements) async {
+    await withDiscardingTaskGroup { group in
+      group.addTask { await takeOverRegularly(done) }
+      await door.serve(next: nextBatch) { await done.add($0) }
       group.cancelAll()
     }
   }
 
   /// Takes in what another node was given and never finished, as it ended for good.
-  private func takeOverRegularly() async {
+  private func takeOverRegularly(_ done: Acknowledgements) async {
     repeat {
       // What cannot be claimed now can be in the next round.
       while let entries = try? await reader.claim(idleFor: .seconds(60)), !entries.isEmpty {
         let (batch, ids) = ready(entries)
         do { try await door.admit(batch) } catch { return }
-        await finish(ids)
+        await done.add(ids)
       }
     } while (try? await door.loop.sleep(for: .seconds(20))) != nil
   }
@@ -55,7 +64,7 @@ struct StreamDoor: Sendable {
     (door.read(entries.map { $0.value(of: Self.field) }), entries.map(\.id))
   }
 
-  private func finish(_ ids: [StreamID]) async {
+  private func acknowledge(_ ids: [StreamID]) async {
     do throws(RedisError) {
       try await reader.finish(ids)
     } catch {
