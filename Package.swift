@@ -94,6 +94,10 @@ let package = Package(
       ],
       swiftSettings: common),
 
+    // Clusters and Sentinels of our own, for tests in any room.
+    .target(
+      name: "RedisStage", dependencies: ["Redis", "Transport", "Clocks"], swiftSettings: common),
+
     // Tests, a target a room.
     .testTarget(name: "JSONTests", dependencies: ["JSON", "Randomness"], swiftSettings: common),
     .testTarget(
@@ -111,7 +115,7 @@ let package = Package(
       name: "HTTPTests", dependencies: ["HTTP", "Transport", "Crypto", "Clocks", "Randomness"],
       swiftSettings: common),
     .testTarget(
-      name: "RedisTests", dependencies: ["Redis", "Transport", "Crypto", "Clocks"],
+      name: "RedisTests", dependencies: ["Redis", "RedisStage", "Transport", "Crypto", "Clocks"],
       swiftSettings: common),
     .testTarget(
       name: "APNsTests",
@@ -128,7 +132,8 @@ let package = Package(
     .testTarget(
       name: "TripStoreTests",
       dependencies: [
-        "TripStore", "Redis", "Transport", "FieldTrips", "JSON", "Clocks", "Randomness",
+        "TripStore", "Redis", "RedisStage", "Transport", "FieldTrips", "JSON", "Clocks",
+        "Randomness",
       ],
       swiftSettings: common),
     .testTarget(
@@ -143,8 +148,8 @@ let package = Package(
     .testTarget(
       name: "ServiceTests",
       dependencies: [
-        "FieldcastServer", "APNsSimulator", "LoadHarness", "APNs", "TripStore", "Redis", "HTTP",
-        "Transport", "Crypto", "FieldTrips", "FieldTripKit", "JSON", "Clocks",
+        "FieldcastServer", "APNsSimulator", "LoadHarness", "APNs", "TripStore", "Redis",
+        "RedisStage", "HTTP", "Transport", "Crypto", "FieldTrips", "FieldTripKit", "JSON", "Clocks",
         // Some tests run the program itself, and kill it.
         "fieldcast", "Randomness",
       ],

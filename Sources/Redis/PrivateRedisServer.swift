@@ -50,7 +50,7 @@ package actor PrivateRedisServer {
 
   package nonisolated let options: Options
   package nonisolated let process: Subprocess
-  private let loop: EventLoop
+  package nonisolated let loop: EventLoop
 
   private init(options: Options, process: Subprocess, loop: EventLoop) {
     self.options = options

@@ -80,17 +80,25 @@ package struct RedisBatch: Sendable {
     for index in entries.indices { write(index, inFull: false, to: &writer) }
   }
 
-  /// Some of the commands as a batch of their own, script calls with their source in full.
-  func selection(_ indices: [Int], inFull: Bool) -> RedisBatchSelection {
-    RedisBatchSelection(batch: self, indices: indices, inFull: inFull)
+  /// Some of the commands as a batch of their own.
+  ///
+  /// - Parameters:
+  ///   - inFull: sends script calls with their source.
+  ///   - asking: puts `ASKING` before each, which has a reply of its own.
+  func selection(_ indices: [Int], inFull: Bool, asking: Bool = false) -> RedisBatchSelection {
+    RedisBatchSelection(batch: self, indices: indices, inFull: inFull, asking: asking)
+  }
+
+  /// A command's arguments as they are sent; of a script call, those behind the script's name.
+  func encoded(_ index: Int) -> ArraySlice<UInt8> {
+    body.bytes[(index == 0 ? 0 : entries[index - 1].end)..<entries[index].end]
   }
 
   fileprivate func write(_ index: Int, inFull: Bool, to writer: inout RESPWriter) {
     let entry = entries[index]
-    let start = index == 0 ? 0 : entries[index - 1].end
     writer.begin(count: entry.count)
     entry.script?.writeName(to: &writer, inFull: inFull)
-    writer.append(encoded: body.bytes[start..<entry.end])
+    writer.append(encoded: encoded(index))
   }
 
   private mutating func close(_ count: Int, script: RedisScript?, isRepeatable: Bool) {
@@ -99,13 +107,20 @@ package struct RedisBatch: Sendable {
   }
 }
 
-/// Commands of a batch that are sent once more.
+/// Commands of a batch that are sent to one of several servers, or once more.
 struct RedisBatchSelection {
   let batch: RedisBatch
   let indices: [Int]
   let inFull: Bool
+  let asking: Bool
+
+  /// How many replies belong to it.
+  var replyCount: Int { asking ? 2 * indices.count : indices.count }
 
   func write(to writer: inout RESPWriter) {
-    for index in indices { batch.write(index, inFull: inFull, to: &writer) }
+    for index in indices {
+      if asking { RedisCommand("ASKING").write(to: &writer) }
+      batch.write(index, inFull: inFull, to: &writer)
+    }
   }
 }

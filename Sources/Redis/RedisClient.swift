@@ -10,15 +10,16 @@ package enum RedisClientEvent: Sendable, Equatable {
 }
 
 /// A Redis server that is there again after it was gone: one connection at a time, made anew when
-/// it ends.
+/// it ends, and led to where a locator says that the server is then.
 ///
 /// Calls made while there is no connection wait for one until their deadline. What was not sent is
 /// sent on the next connection; what may have been carried out is sent again only if the command
 /// says that this does no harm (``RedisCommand/isRepeatable``), and otherwise reported as
-/// ``RedisError/unknownOutcome(_:)``.
+/// ``RedisError/unknownOutcome(_:)``. A command that the server refuses for the moment, since it
+/// reads its data or is busy with a script, is sent again after a pause.
 ///
 /// Its connection lives until ``close(atOnce:)``, also when nobody holds the client any more.
-package actor RedisClient {
+package actor RedisClient: ConnectedRedis {
   package nonisolated var unownedExecutor: UnownedSerialExecutor {
     loop.serial.asUnownedSerialExecutor()
   }
@@ -63,14 +64,22 @@ package actor RedisClient {
   private var generator = SystemRandomNumberGenerator()
   private var connectedAt = Moment.distantPast
   private var lastFailure: RedisFailure?
+  /// Where the last connection led, if that was wrong.
+  private var astray: RedisConfiguration?
+  private let locator: (any RedisLocator)?
   private let onEvent: @Sendable (RedisClientEvent) -> Void
 
-  /// - Parameter onEvent: called on the loop; must not block.
+  package nonisolated var isCluster: Bool { false }
+
+  /// - Parameters:
+  ///   - locator: says where each connection is to lead; nil for the configuration's server.
+  ///   - onEvent: called on the loop; must not block.
   package init(
-    configuration: RedisConfiguration, loop: EventLoop,
+    configuration: RedisConfiguration, locator: (any RedisLocator)? = nil, loop: EventLoop,
     onEvent: @escaping @Sendable (RedisClientEvent) -> Void = { _ in }
   ) {
     self.configuration = configuration
+    self.locator = locator
     self.loop = loop
     self.onEvent = onEvent
     backoff = Backoff(first: configuration.firstBackoff, longest: configuration.longestBackoff)
@@ -98,11 +107,11 @@ package actor RedisClient {
   }
 
   /// The connection, when the caller is on the loop already: then a call need not enter this actor.
-  private nonisolated func present() -> RedisConnection? {
+  nonisolated func present() -> RedisConnection? {
     loop.isOnLoop ? connectionOnLoop : nil
   }
 
-  private nonisolated var now: Moment { loop.isOnLoop ? loop.now : MonotonicClock.now() }
+  nonisolated var now: Moment { loop.isOnLoop ? loop.now : MonotonicClock.now() }
 
   private func callSlowly(
     _ command: RedisCommand, before end: Moment
@@ -123,67 +132,23 @@ package actor RedisClient {
     if command.script != nil, error.refusal?.kind == .noScript {
       return try await connection.reply(to: command, inFull: true, before: end).get()
     }
-    noticeReplica(error, connection)
-    guard mayRepeat(error, isRepeatable: command.isRepeatable), loop.now < end else { throw error }
+    noticeAstray(error, connection)
+    guard mayRepeat(error, isRepeatable: command.isRepeatable), await pause(after: error, end)
+    else { throw error }
     return try await callSlowly(command, before: end)
   }
 
-  /// Sends the commands of a batch in one go; see ``RedisBatch`` for what that promises.
+  /// Lets a passing refusal pass.
   ///
-  /// Commands that are sent again, because a connection was lost or a script forgotten, run behind
-  /// those of the batch that were answered.
-  package nonisolated(nonsending) func callAll(
-    _ batch: RedisBatch, deadline: Duration? = nil
-  ) async -> [RedisReply] {
-    let end = now + (deadline ?? configuration.commandDeadline)
-    guard let connection = present(), batch.unknownScripts.isEmpty else {
-      return await callAllSlowly(batch, before: end)
-    }
-    let replies = await connection.callAll(batch, before: end)
-    if replies.allSatisfy(\.isSuccess) { return replies }
-    return await complete(batch, replies, on: connection, before: end)
+  /// - Returns: whether there is time for another try.
+  func pause(after error: RedisError, _ end: Moment) async -> Bool {
+    guard error.refusal != nil else { return loop.now < end }
+    let pause = Duration.milliseconds(Int.random(in: 20...60, using: &generator))
+    guard loop.now + pause < end else { return false }
+    return (try? await loop.sleep(for: pause)) != nil
   }
 
-  private func callAllSlowly(_ batch: RedisBatch, before end: Moment) async -> [RedisReply] {
-    do {
-      for script in batch.unknownScripts { try await load(script, before: end) }
-      let connection = try await connection(before: end)
-      let replies = await connection.callAll(batch, before: end)
-      return await complete(batch, replies, on: connection, before: end)
-    } catch {
-      return Array(repeating: .failure(error), count: batch.count)
-    }
-  }
-
-  /// Sends again what may have another try, until nothing is left of that or the time is over.
-  private func complete(
-    _ batch: RedisBatch, _ replies: [RedisReply], on connection: RedisConnection,
-    before end: Moment
-  ) async -> [RedisReply] {
-    var replies = replies
-    var connection = connection
-    while true {
-      if case .failure(let error)? = replies.first(where: \.isReadOnly) {
-        noticeReplica(error, connection)
-      }
-      let indices = replies.indices.filter { mayRepeat(replies[$0], batch[$0]) }
-      guard !indices.isEmpty, loop.now < end,
-        let next = try? await self.connection(before: end)
-      else { return replies }
-      connection = next
-      // In full, since a server that has forgotten one script has forgotten all.
-      let again = await connection.callAll(batch.selection(indices, inFull: true), before: end)
-      for (index, reply) in zip(indices, again) { replies[index] = reply }
-    }
-  }
-
-  private func mayRepeat(_ reply: RedisReply, _ entry: RedisBatch.Entry) -> Bool {
-    guard case .failure(let error) = reply else { return false }
-    return entry.script != nil && error.refusal?.kind == .noScript
-      || mayRepeat(error, isRepeatable: entry.isRepeatable)
-  }
-
-  private func load(_ script: RedisScript, before end: Moment) async throws(RedisError) {
+  func load(_ script: RedisScript, before end: Moment) async throws(RedisError) {
     let left = max(end - loop.now, .zero)
     do throws(RedisError) {
       script.remember(digest: try await call(script.loading, deadline: left).stringValue())
@@ -239,6 +204,23 @@ package actor RedisClient {
     if case .connected(let connection) = state { connection.assumeIsolated { $0.abort() } }
   }
 
+  /// Ends the connection if it leads elsewhere than to `address`.
+  func leave(unlessAt address: RedisAddress) {
+    guard case .connected(let connection) = state, connection.configuration.address != "\(address)"
+    else { return }
+    connection.assumeIsolated { $0.abort() }
+  }
+
+  /// Closes; calls under way may finish if that takes no long. What is left then may be repeated
+  /// elsewhere.
+  func retire() {
+    guard case .connected(let connection) = state else { return close() }
+    close()
+    _ = loop.schedule(at: loop.now + .milliseconds(500)) {
+      connection.assumeIsolated { $0.abort() }
+    }
+  }
+
   // MARK: Connection
 
   /// The present connection, or the next one if it comes before `end`.
@@ -271,7 +253,8 @@ package actor RedisClient {
 
   private func attempt() async {
     do {
-      let connection = try await RedisConnection.connect(configuration, loop: loop)
+      let connection = try await RedisConnection.connect(
+        configuration, by: locator, astray: astray.take(), loop: loop)
       guard case .connecting = state else { return await connection.abort() }
       adopt(connection)
     } catch {
@@ -315,21 +298,27 @@ package actor RedisClient {
     state = .pausing(timer)
   }
 
-  private func mayRepeat(_ error: RedisError, isRepeatable: Bool) -> Bool {
+  func mayRepeat(_ error: RedisError, isRepeatable: Bool) -> Bool {
     if case .closed = state { return false }
     switch error {
+    case .refused(let refusal):
+      return refusal.isPassing || locator != nil && refusal.leadsElsewhere
     case .notSent(let failure): return failure.kind == .lost || failure.kind == .closing
-    case .unknownOutcome(let failure): return isRepeatable && failure.kind == .lost
+    case .unknownOutcome(let failure):
+      return isRepeatable && (failure.kind == .lost || failure.kind == .notReplicated)
     default: return false
     }
   }
 
-  /// A primary that became a replica keeps its connections; only a new one may lead elsewhere.
-  private func noticeReplica(_ error: RedisError, _ connection: RedisConnection) {
-    guard error.refusal?.kind == .readOnly, case .connected(let present) = state,
-      present === connection
+  /// A primary that became a replica keeps its connections, and so does a node whose slot has
+  /// moved; only a new connection may lead elsewhere.
+  func noticeAstray(_ error: RedisError, _ connection: RedisConnection) {
+    guard let refusal = error.refusal, refusal.leadsElsewhere,
+      refusal.kind == .readOnly || locator != nil,
+      case .connected(let present) = state, present === connection
     else { return }
     connection.assumeIsolated { $0.abort() }
+    astray = connection.configuration
   }
 
   // MARK: Waiting calls
@@ -379,10 +368,12 @@ package actor RedisClient {
   }
 }
 
-extension RedisReply {
-  fileprivate var isSuccess: Bool { if case .success = self { true } else { false } }
-
-  fileprivate var isReadOnly: Bool {
-    if case .failure(let error) = self { error.refusal?.kind == .readOnly } else { false }
+extension RedisRefusal {
+  /// Whether another server than the one that refused would take the command.
+  fileprivate var leadsElsewhere: Bool {
+    switch kind {
+    case .readOnly, .moved, .ask: true
+    default: false
+    }
   }
 }

@@ -40,6 +40,14 @@ package struct RedisConfiguration: Sendable {
   /// Whether a server that says it is a replica is refused. Only readers may switch it off.
   package var requiresPrimary = true
 
+  /// Replicas that must have confirmed a command before its reply counts, so that a failover to one
+  /// of them does not lose what was answered; 0 waits for none. A command that they did not confirm
+  /// within ``replicaDeadline`` has an unknown outcome.
+  package var replicas = 0
+  package var replicaDeadline: Duration = .seconds(1)
+  /// What messages call it whose server is found anew for each connection.
+  package var label: String?
+
   package init(endpoint: Endpoint) { self.endpoint = endpoint }
 
   /// - Parameters:
@@ -58,6 +66,9 @@ package struct RedisConfiguration: Sendable {
         serverName = host
       }
     case .unix(let path): endpoint = .unix(path: path)
+    case .sentinel, .cluster:
+      throw RedisError.invalidSetting(
+        "The Redis URL names several servers, and one is needed here: redis://host:port.")
     }
     user = url.user
     password = url.password
@@ -66,9 +77,15 @@ package struct RedisConfiguration: Sendable {
 
   /// The server's address for messages, without user and password.
   package var address: String {
-    switch endpoint {
-    case .tcp(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    if let label { return label }
+    return switch endpoint {
+    case .tcp(let host, let port): "\(RedisAddress(host: host, port: port))"
     case .unix(let path): path
     }
+  }
+
+  /// The server's host as it is connected to; empty for a socket.
+  var host: String {
+    if case .tcp(let host, _) = endpoint { host } else { "" }
   }
 }

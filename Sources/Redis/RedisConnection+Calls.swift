@@ -60,7 +60,7 @@ extension RedisConnection {
   nonisolated(nonsending) func callAll(
     _ selection: RedisBatchSelection, before end: Moment
   ) async -> [RedisReply] {
-    await replies(to: .selection(selection), count: selection.indices.count, before: end)
+    await replies(to: .selection(selection), count: selection.replyCount, before: end)
   }
 
   private nonisolated(nonsending) func replies(

@@ -70,7 +70,8 @@ extension RedisConnection {
     case .password, .database: false
     case .hello, .name:
       refusal.kind == .noPermission || refusal.text.hasPrefix("ERR unknown")
-    case .alive: refusal.kind == .noPermission
+    // One that cannot save its data still serves reads and messages.
+    case .alive: refusal.kind == .noPermission || refusal.kind == .misconfigured
     }
   }
 

@@ -20,6 +20,8 @@ package actor RedisConnection: StreamHandler {
     case all(UnsafeContinuation<[RedisReply], Never>)
     /// A sign of life, that nobody reads.
     case nobody
+    /// How many replicas have confirmed what was sent before.
+    case replicas
   }
 
   struct Pending {
@@ -54,13 +56,17 @@ package actor RedisConnection: StreamHandler {
   /// Set when the connection carries messages instead of replies.
   var onMessages: (@Sendable ([RESPValue]) -> Void)?
   var isReadingPaused = false
+  /// Replicas that must confirm each write before its replies count; 0 until we are introduced.
+  var replicasAwaited = 0
+  /// Replies that wait for replicas to confirm.
+  var held: [HeldReply] = []
 
   private let reader: RESPReader
-  private var output = RESPWriter()
+  var output = RESPWriter()
   /// How many of the last pending ones still lie in `output`.
-  private var unflushed = 0
+  var unflushed = 0
   /// Commands of `pending`, less the replies in `gathered`.
-  private var inFlight = 0
+  var inFlight = 0
   /// Replies of a batch at the head of `pending` whose last ones are missing.
   private var gathered: [RedisReply] = []
   private var onClosed: [@Sendable (RedisFailure) -> Void] = []
@@ -95,6 +101,7 @@ package actor RedisConnection: StreamHandler {
     let connection = RedisConnection(stream: stream, configuration: configuration, loop: loop)
     await connection.open()
     try await connection.introduce(before: end)
+    await connection.beginToAwaitReplicas()
     return connection
   }
 
@@ -212,6 +219,7 @@ package actor RedisConnection: StreamHandler {
 
   private func flush() {
     guard !output.isEmpty else { return }
+    if replicasAwaited > 0 { askForReplicas() }
     stream.write(output.bytes)
     output.removeAll(keepingAtMost: 256 << 10)
     unflushed = 0
@@ -244,16 +252,27 @@ package actor RedisConnection: StreamHandler {
     switch head.waiter {
     case .one(let continuation):
       _ = pending.popFirst()
-      continuation.resume(returning: Self.reply(value))
+      if replicasAwaited > 0 {
+        held.append(.one(continuation, Self.reply(value)))
+      } else {
+        continuation.resume(returning: Self.reply(value))
+      }
     case .all(let continuation):
       if gathered.isEmpty { gathered.reserveCapacity(head.count) }
       gathered.append(Self.reply(value))
       if gathered.count < head.count { return }
       _ = pending.popFirst()
-      continuation.resume(returning: gathered)
+      if replicasAwaited > 0 {
+        held.append(.all(continuation, gathered))
+      } else {
+        continuation.resume(returning: gathered)
+      }
       gathered = []
     case .nobody:
       _ = pending.popFirst()
+    case .replicas:
+      _ = pending.popFirst()
+      replicasConfirmed(value)
     }
   }
 
@@ -292,6 +311,7 @@ package actor RedisConnection: StreamHandler {
     if case .closed = phase { return }
     phase = .closed(failure)
     cancelTimers()
+    failHeld(.unknownOutcome(failure))
     let firstUnsent = pending.count - unflushed
     var index = 0
     while let entry = pending.popFirst() {
@@ -316,7 +336,7 @@ package actor RedisConnection: StreamHandler {
     case .all(let continuation):
       let missing = repeatElement(RedisReply.failure(error), count: entry.count - answered.count)
       continuation.resume(returning: answered + missing)
-    case .nobody: break
+    case .nobody, .replicas: break
     }
   }
 

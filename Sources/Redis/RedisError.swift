@@ -50,6 +50,8 @@ package struct RedisFailure: Error, Sendable, Equatable, CustomStringConvertible
     case queueFull
     /// We are closing.
     case closing
+    /// The server did it, and fewer replicas than are asked for have confirmed that in time.
+    case notReplicated
     /// The other side does not speak RESP2, or sent more than we accept.
     case protocolViolation
   }

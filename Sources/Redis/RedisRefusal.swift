@@ -18,6 +18,8 @@ package struct RedisRefusal: Error, Sendable, Hashable, CustomStringConvertible 
     case ask(slot: Int, host: String, port: Int)
     /// TRYAGAIN: some of the command's keys have moved, some not yet.
     case tryAgain
+    /// UNBLOCKED: the server ended a blocking read, since the stream or the server's part changed.
+    case unblocked
     /// CLUSTERDOWN: the cluster lacks a master for some slots.
     case clusterDown
     /// CROSSSLOT: the command's keys lie in different slots.
@@ -46,6 +48,14 @@ package struct RedisRefusal: Error, Sendable, Hashable, CustomStringConvertible 
     case other
   }
 
+  /// Whether the command was not carried out, and may be a little later without anybody's help.
+  package var isPassing: Bool {
+    switch kind {
+    case .loading, .busy, .masterDown, .tryAgain, .clusterDown, .unblocked: true
+    default: false
+    }
+  }
+
   /// The server's line, code included, without arguments of ours that some servers repeat in it:
   /// they may be passwords.
   package let text: String
@@ -67,6 +77,7 @@ package struct RedisRefusal: Error, Sendable, Hashable, CustomStringConvertible 
     case "MOVED": redirection.map { .moved(slot: $0, host: $1, port: $2) } ?? .other
     case "ASK": redirection.map { .ask(slot: $0, host: $1, port: $2) } ?? .other
     case "TRYAGAIN": .tryAgain
+    case "UNBLOCKED": .unblocked
     case "CLUSTERDOWN": .clusterDown
     case "CROSSSLOT": .crossSlot
     case "MASTERDOWN": .masterDown
@@ -92,6 +103,10 @@ package struct RedisRefusal: Error, Sendable, Hashable, CustomStringConvertible 
   private var advice: String? {
     switch kind {
     case .readOnly: "This server is a replica; the URL must name the primary."
+    case .moved, .ask:
+      "The server is one of a cluster: write redis-cluster:// instead of redis:// in the URL."
+    case .noReplicas:
+      "Fewer replicas are connected than min-replicas-to-write; see INFO replication."
     case .loading: "It is reading its data from disk; this ends by itself."
     case .busy: "A script blocks the server; SCRIPT KILL ends one that has not written yet."
     case .outOfMemory:

@@ -10,6 +10,21 @@ package enum SubscriberEvent: Sendable, Equatable {
   case gap(SubscriptionGap)
   /// The server does not let us subscribe; tried again on the next connection.
   case refused(RedisRefusal)
+  /// The server no longer has a sharded channel; it must be heard of another. The gap is reported
+  /// there.
+  case dropped(channel: String)
+}
+
+/// What hears channels and says when it did not: of one server, or of a cluster's.
+package protocol ChannelListener: Sendable {
+  func subscribe(to channels: [String]) async
+  func unsubscribe(from channels: [String]) async
+  /// All events that have come since the last call; waits for one when there are none. One consumer
+  /// at a time.
+  ///
+  /// - Returns: nil once closed.
+  func nextBatch() async -> [SubscriberEvent]?
+  func close() async
 }
 
 /// A time during which messages may have been missed.
@@ -31,8 +46,19 @@ package struct SubscriptionGap: Sendable, Equatable {
 /// When its buffer is full it stops reading, so a slow consumer delays messages. Redis then holds
 /// them, up to its `client-output-buffer-limit`, and beyond that ends the connection: a gap.
 ///
+/// Sharded channels are heard of the server only that has the channel's slot; ``ShardSubscriber``
+/// hears those of a whole cluster.
+///
 /// It holds itself until ``close()``.
-package actor RedisSubscriber {
+package actor RedisSubscriber: ChannelListener {
+  /// By which commands it subscribes, and what it then hears.
+  package enum Kind: Sendable {
+    /// What is published anywhere in a cluster.
+    case classic
+    /// What is published by `SPUBLISH`.
+    case sharded
+  }
+
   package nonisolated var unownedExecutor: UnownedSerialExecutor {
     loop.serial.asUnownedSerialExecutor()
   }
@@ -61,18 +87,26 @@ package actor RedisSubscriber {
 
   private var buffer: [SubscriberEvent] = []
   private let maxBuffered: Int
+  private let kind: Kind
+  private let locator: (any RedisLocator)?
   private let onEvent: @Sendable (RedisClientEvent) -> Void
   private var reader: UnsafeContinuation<[SubscriberEvent]?, Never>?
 
   /// - Parameters:
+  ///   - locator: says where each connection is to lead; nil for the configuration's server.
   ///   - maxBuffered: events that may wait for the consumer before reading stops. One read may exceed
   ///     it, by at most what 64 KB hold.
   ///   - onEvent: hears of the connection, for logs; called on the loop, must not block.
   package init(
-    configuration: RedisConfiguration, loop: EventLoop, maxBuffered: Int = 10_000,
+    configuration: RedisConfiguration, locator: (any RedisLocator)? = nil, kind: Kind = .classic,
+    loop: EventLoop, maxBuffered: Int = 10_000,
     onEvent: @escaping @Sendable (RedisClientEvent) -> Void = { _ in }
   ) {
+    var configuration = configuration
+    configuration.replicas = 0
     self.configuration = configuration
+    self.locator = locator
+    self.kind = kind
     self.loop = loop
     self.maxBuffered = maxBuffered
     self.onEvent = onEvent
@@ -154,7 +188,7 @@ package actor RedisSubscriber {
   private func liveOnce() async -> RedisError? {
     let connection: RedisConnection
     do {
-      connection = try await RedisConnection.connect(configuration, loop: loop)
+      connection = try await RedisConnection.connect(configuration, by: locator, loop: loop)
     } catch {
       return error
     }
@@ -205,9 +239,33 @@ package actor RedisSubscriber {
     let dropped = requested.subtracting(wanted).sorted()
     requested = wanted
     connection.assumeIsolated { connection in
-      if !added.isEmpty { connection.post(RedisCommand("SUBSCRIBE", Spread(added))) }
-      if !dropped.isEmpty { connection.post(RedisCommand("UNSUBSCRIBE", Spread(dropped))) }
+      switch kind {
+      case .classic:
+        if !added.isEmpty { connection.post(RedisCommand("SUBSCRIBE", Spread(added))) }
+        if !dropped.isEmpty { connection.post(RedisCommand("UNSUBSCRIBE", Spread(dropped))) }
+      case .sharded:
+        // One by one: those of a command must share a slot.
+        for channel in added { connection.post(RedisCommand("SSUBSCRIBE", channel)) }
+        for channel in dropped { connection.post(RedisCommand("SUNSUBSCRIBE", channel)) }
+      }
     }
+  }
+
+  /// Ends the connection if it leads elsewhere than to one of these.
+  func leave(unlessAt addresses: Set<RedisAddress>) {
+    guard let connection else { return }
+    let address = connection.configuration.address
+    guard !addresses.contains(where: { "\($0)" == address }) else { return }
+    connection.assumeIsolated { $0.abort() }
+  }
+
+  /// The server no longer has a channel's slot.
+  private func dropped(_ channel: String) {
+    guard case .heard = coverage[channel] else { return }
+    requested.remove(channel)
+    coverage[channel] = .lost(
+      since: loop.now, reason: "The cluster moved the channel to another of its nodes.")
+    buffer.append(.dropped(channel: channel))
   }
 
   // MARK: Messages
@@ -228,16 +286,26 @@ package actor RedisSubscriber {
     case .array(let parts) where parts.count >= 2:
       guard case .bulk(let kind) = parts[0], case .bulk(let name) = parts[1] else { return }
       let channel = String(decoding: name, as: UTF8.self)
-      if kind.elementsEqual("message".utf8), parts.count == 3, case .bulk(let payload) = parts[2] {
+      if kind.elementsEqual(messageName.utf8), parts.count == 3, case .bulk(let payload) = parts[2]
+      {
         // One that was on its way while we unsubscribed is no longer wanted.
         if coverage[channel] != nil {
           buffer.append(.message(channel: channel, payload: payload))
         }
-      } else if kind.elementsEqual("subscribe".utf8) {
+      } else if kind.elementsEqual("subscribe".utf8) || kind.elementsEqual("ssubscribe".utf8) {
         confirmed(channel)
+      } else if kind.elementsEqual("sunsubscribe".utf8), requested.contains(channel) {
+        dropped(channel)
       }
     // Pongs, and confirmations that we unsubscribed.
     default: break
+    }
+  }
+
+  private var messageName: String {
+    switch kind {
+    case .classic: "message"
+    case .sharded: "smessage"
     }
   }
 

@@ -1,26 +1,45 @@
-/// A Redis server's URL, taken apart:
-/// `redis://[[user]:password@]host[:port][/database]`, `rediss://` for TLS, or
-/// `unix:///path/to/socket[?db=database]`.
+/// A Redis URL, taken apart. One server:
 ///
-/// User and password may be percent-encoded. Error messages never repeat them.
+/// - `redis://[[user]:password@]host[:port][/database]`
+/// - `unix:///path/to/socket[?db=database]`
+///
+/// The primary that Sentinels name, by any number of them:
+///
+/// - `redis-sentinel://[[user]:password@]host[:port],host[:port]/name[/database]`, with
+///   `?sentinel-user=…&sentinel-password=…` where the Sentinels themselves want a password
+///
+/// A cluster, by some of its nodes:
+///
+/// - `redis-cluster://[[user]:password@]host[:port],host[:port]`
+///
+/// With `rediss` in place of `redis` every connection is TLS. Users, passwords and names may be
+/// percent-encoded. Error messages never repeat user and password.
 package struct RedisURL: Sendable, Equatable {
   package enum Place: Sendable, Equatable {
     case tcp(host: String, port: Int)
     case unix(path: String)
+    /// - Parameter name: which of the primaries that the Sentinels watch.
+    case sentinel([RedisAddress], name: String)
+    case cluster([RedisAddress])
   }
 
   package let place: Place
   package let usesTLS: Bool
-  package let user: String?
-  package let password: String?
-  package let database: Int
+  package private(set) var user: String?
+  package private(set) var password: String?
+  package private(set) var database = 0
+  package private(set) var sentinelUser: String?
+  package private(set) var sentinelPassword: String?
 
   package init(parsing text: String) throws(RedisError) {
     guard let mark = Self.range(of: "://", in: text) else { throw Self.unknownScheme(nil) }
     let scheme = text[..<mark.lowerBound].lowercased()
     let rest = text[mark.upperBound...]
+    let usesTLS = scheme.hasPrefix("rediss")
     switch scheme {
-    case "redis", "rediss": try self.init(tcp: rest, usesTLS: scheme == "rediss")
+    case "redis", "rediss": try self.init(tcp: rest, usesTLS: usesTLS)
+    case "redis-sentinel", "rediss-sentinel": try self.init(sentinel: rest, usesTLS: usesTLS)
+    case "redis-cluster", "rediss-cluster": try self.init(cluster: rest, usesTLS: usesTLS)
     case "unix": try self.init(unix: rest)
     default: throw Self.unknownScheme(scheme)
     }
@@ -28,10 +47,49 @@ package struct RedisURL: Sendable, Equatable {
 
   private init(tcp rest: Substring, usesTLS: Bool) throws(RedisError) {
     var rest = rest
-    (user, password) = try Self.takeCredentials(from: &rest)
-    database = try Self.takeDatabase(from: &rest)
-    place = try Self.address(rest)
+    let (user, password) = try Self.takeCredentials(from: &rest)
+    let database = try Self.takeDatabase(from: &rest)
+    guard !rest.contains(",") else {
+      throw .invalidSetting(
+        "The Redis URL names several servers: write redis-cluster:// for a cluster, or "
+          + "redis-sentinel:// for Sentinels.")
+    }
+    let address = try Self.address(rest, defaultPort: 6_379)
+    place = .tcp(host: address.host, port: address.port)
     self.usesTLS = usesTLS
+    (self.user, self.password, self.database) = (user, password, database)
+  }
+
+  private init(sentinel rest: Substring, usesTLS: Bool) throws(RedisError) {
+    var rest = rest
+    let options = try Self.takeOptions(from: &rest)
+    let (user, password) = try Self.takeCredentials(from: &rest)
+    let parts = rest.split(separator: "/", omittingEmptySubsequences: false)
+    guard (2...3).contains(parts.count), !parts[1].isEmpty else {
+      throw .invalidSetting(
+        "The Redis URL needs the name of the primary that the Sentinels watch: "
+          + "redis-sentinel://host:26379,host:26379/mymaster.")
+    }
+    place = .sentinel(
+      try Self.addresses(parts[0], defaultPort: 26_379), name: try Self.decoded(parts[1]))
+    self.usesTLS = usesTLS
+    (self.user, self.password) = (user, password)
+    if parts.count == 3 { database = try Self.database(parts[2]) }
+    (sentinelUser, sentinelPassword) = (options["sentinel-user"], options["sentinel-password"])
+    guard sentinelUser == nil || sentinelPassword != nil else {
+      throw .invalidSetting("The Redis URL has a sentinel-user without a sentinel-password.")
+    }
+  }
+
+  private init(cluster rest: Substring, usesTLS: Bool) throws(RedisError) {
+    var rest = rest
+    let (user, password) = try Self.takeCredentials(from: &rest)
+    guard try Self.takeDatabase(from: &rest) == 0 else {
+      throw .invalidSetting("A Redis cluster has one database only: its URL must name no other.")
+    }
+    place = .cluster(try Self.addresses(rest, defaultPort: 6_379))
+    self.usesTLS = usesTLS
+    (self.user, self.password) = (user, password)
   }
 
   private init(unix rest: Substring) throws(RedisError) {
@@ -45,13 +103,9 @@ package struct RedisURL: Sendable, Equatable {
         throw .invalidSetting("A unix:// Redis URL takes only ?db=<number> after the path.")
       }
       database = try Self.database(parts[1].dropFirst(3))
-    } else {
-      database = 0
     }
     place = .unix(path: try Self.decoded(path))
     usesTLS = false
-    user = nil
-    password = nil
   }
 
   private static func takeCredentials(
@@ -91,12 +145,42 @@ package struct RedisURL: Sendable, Equatable {
     return number
   }
 
-  private static func address(_ text: Substring) throws(RedisError) -> Place {
-    guard !text.contains(",") else {
-      throw .invalidSetting("The Redis URL names several servers, and should name one.")
+  /// `?name=value&name=value` of a Sentinel URL.
+  private static func takeOptions(
+    from rest: inout Substring
+  ) throws(RedisError) -> [String: String] {
+    let parts = rest.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2 else { return [:] }
+    rest = parts[0]
+    var options: [String: String] = [:]
+    for option in parts[1].split(separator: "&") {
+      let sides = option.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      let name = String(sides[0])
+      guard sides.count == 2, ["sentinel-user", "sentinel-password"].contains(name) else {
+        throw .invalidSetting(
+          "A redis-sentinel:// URL takes only ?sentinel-user= and &sentinel-password=.")
+      }
+      options[name] = try decoded(sides[1])
     }
+    return options
+  }
+
+  private static func addresses(
+    _ text: Substring, defaultPort: Int
+  ) throws(RedisError) -> [RedisAddress] {
+    var addresses: [RedisAddress] = []
+    for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+      let address = try address(part, defaultPort: defaultPort)
+      if !addresses.contains(address) { addresses.append(address) }
+    }
+    return addresses
+  }
+
+  private static func address(
+    _ text: Substring, defaultPort: Int
+  ) throws(RedisError) -> RedisAddress {
     var host = text
-    var port = 6379
+    var port = defaultPort
     let bracket = text.lastIndex(of: "]")
     if let colon = text.lastIndex(of: ":"), bracket.map({ $0 < colon }) ?? true {
       let digits = text[text.index(after: colon)...]
@@ -115,13 +199,14 @@ package struct RedisURL: Sendable, Equatable {
       throw .invalidSetting(
         "An IPv6 address in a Redis URL stands in brackets: redis://[::1]:6379.")
     }
-    return .tcp(host: String(host), port: port)
+    return RedisAddress(host: String(host), port: port)
   }
 
   private static func unknownScheme(_ scheme: String?) -> RedisError {
     let found = scheme.map { "begins with \($0)://" } ?? "has no scheme"
     return .invalidSetting(
-      "The Redis URL \(found); accepted are redis://, rediss:// (TLS) and unix:// (a socket).")
+      "The Redis URL \(found); accepted are redis://, redis-sentinel://, redis-cluster://, each "
+        + "with rediss for TLS, and unix:// (a socket).")
   }
 
   private static func decoded(_ text: Substring) throws(RedisError) -> String {

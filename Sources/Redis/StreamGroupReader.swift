@@ -19,7 +19,7 @@ package actor StreamGroupReader {
   package private(set) var recreations = 0
 
   private let reading: RedisClient
-  private let commands: RedisClient
+  private let commands: any ConnectedRedis
   private let count: Int
   private let block: Duration
   private let onGroupLost: @Sendable (StreamID) async -> StreamID
@@ -32,6 +32,7 @@ package actor StreamGroupReader {
 
   /// - Parameters:
   ///   - configuration: for the connection that blocks.
+  ///   - locator: says where that is to lead; nil for the configuration's server.
   ///   - commands: a client for everything else, on the same loop; not closed with this.
   ///   - start: where a group that does not exist yet begins.
   ///   - onGroupLost: is asked where to begin when the group is gone (a flush, a deleted stream);
@@ -40,8 +41,8 @@ package actor StreamGroupReader {
   ///   - onEvent: hears of the connection that blocks, for logs; called on the loop.
   package init(
     key: String, group: String, consumer: String, configuration: RedisConfiguration,
-    commands: RedisClient, start: StreamID = .zero, count: Int = 256,
-    block: Duration = .seconds(2),
+    locator: (any RedisLocator)? = nil, commands: any ConnectedRedis, start: StreamID = .zero,
+    count: Int = 256, block: Duration = .seconds(2),
     onGroupLost: @escaping @Sendable (StreamID) async -> StreamID = { $0 },
     onEvent: @escaping @Sendable (RedisClientEvent) -> Void = { _ in }
   ) {
@@ -54,8 +55,11 @@ package actor StreamGroupReader {
     self.onGroupLost = onGroupLost
     lastDelivered = start
     loop = commands.loop
+    var configuration = configuration
+    // What is handed out and forgotten again is handed out once more.
+    configuration.replicas = 0
     reading = RedisClient(
-      configuration: configuration, loop: commands.loop, onEvent: onEvent)
+      configuration: configuration, locator: locator, loop: commands.loop, onEvent: onEvent)
   }
 
   /// The next entries; first those that this consumer was given in an earlier life.
@@ -118,6 +122,11 @@ package actor StreamGroupReader {
     await reading.close(atOnce: true)
   }
 
+  /// Ends the connection that blocks if it leads elsewhere than to `address`; reading goes on there.
+  func leave(unlessAt address: RedisAddress) {
+    reading.assumeIsolated { $0.leave(unlessAt: address) }
+  }
+
   private func read() async throws(RedisError) -> [StreamEntry] {
     let command = RedisCommand.xreadgroup(
       key, group: group, consumer: consumer, after: recovery, count: count, block: block)
@@ -149,7 +158,7 @@ package actor StreamGroupReader {
   private static let finishScript = RedisScript(
     name: "finish",
     source: #"""
-      #!lua
+      #!lua flags=allow-oom
       -- Acknowledges entries, and trims the stream behind the oldest that a group still needs.
       -- KEYS 1 the stream; ARGV 1 the group, from 2 on the entries' IDs
       if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end

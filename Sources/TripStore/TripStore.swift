@@ -1,14 +1,6 @@
 package import FieldTrips
 package import Redis
 
-/// What sends commands to Redis: a server's client, or a cluster's.
-package protocol RedisCaller: Sendable {
-  func call(_ command: RedisCommand, deadline: Duration?) async throws(RedisError) -> RESPValue
-  func callAll(_ batch: RedisBatch, deadline: Duration?) async -> [RedisReply]
-}
-
-extension RedisClient: RedisCaller {}
-
 /// Everything that Fieldcast keeps in Redis, as typed calls.
 ///
 /// A value without knowledge of its own: what it knows is in Redis. Each call that changes something is

@@ -1,5 +1,6 @@
 import Clocks
 import Glibc
+import RedisStage
 import Synchronization
 import Testing
 import Transport
@@ -39,30 +40,30 @@ import Transport
 
   @Test func `does not count twice when the reply to a write is lost`() async throws {
     try await withRedis { server in
-      let proxy = try await CuttingProxy(to: server.configuration.endpoint)
-      let client = RedisClient(configuration: proxy.configuration, loop: loop)
+      let relay = try await Relay.open(to: server.configuration.endpoint, on: loop)
+      let client = RedisClient(configuration: await relay.configuration, loop: loop)
       _ = try await client.call(RedisCommand("SET", "n", 41))
-      proxy.loseReply(containing: ":42")
+      await relay.loseReply(containing: ":42")
       let error = await redisError { _ = try await client.call(RedisCommand("INCR", "n")) }
       guard case .unknownOutcome? = error else {
         Issue.record("\(String(describing: error))")
         return
       }
       #expect(try await client.call(RedisCommand("GET", "n")).intValue() == 42)
-      proxy.loseReply(containing: "$2")
+      await relay.loseReply(containing: "$2")
       #expect(try await client.call(RedisCommand("GET", "n")).intValue() == 42)
-      #expect(proxy.hasLostIt)
+      #expect(await relay.hasLostIt)
       await client.close()
-      proxy.close()
+      await relay.close()
     }
   }
 
   @Test func `repeats those of a batch that may be, and reports the others`() async throws {
     try await withRedis { server in
-      let proxy = try await CuttingProxy(to: server.configuration.endpoint)
-      let client = RedisClient(configuration: proxy.configuration, loop: loop)
+      let relay = try await Relay.open(to: server.configuration.endpoint, on: loop)
+      let client = RedisClient(configuration: await relay.configuration, loop: loop)
       _ = try await client.call(RedisCommand("SET", "text", "needle"))
-      proxy.loseReply(containing: "needle")
+      await relay.loseReply(containing: "needle")
       var batch = RedisBatch()
       batch.append("INCR", "n")
       batch.append("GET", "text", isRepeatable: true)
@@ -76,7 +77,7 @@ import Transport
       #expect(replies[1] == .success(.bulk(Array("needle".utf8))))
       #expect(try await client.call(RedisCommand("GET", "n")).intValue() == 2)
       await client.close()
-      proxy.close()
+      await relay.close()
     }
   }
 

@@ -38,8 +38,29 @@ import Testing
     #expect(url.database == 2)
   }
 
+  @Test func `may name Sentinels, and the primary that they watch`() throws {
+    let url = try RedisURL(
+      parsing: "redis-sentinel://me:a%40b@h1,h2:5/my%20trips/3?sentinel-user=s&sentinel-password=p")
+    let addresses = [RedisAddress(host: "h1", port: 26_379), RedisAddress(host: "h2", port: 5)]
+    #expect(url.place == .sentinel(addresses, name: "my trips"))
+    #expect(url.user == "me" && url.password == "a@b" && url.database == 3)
+    #expect(url.sentinelUser == "s" && url.sentinelPassword == "p")
+    #expect(!url.usesTLS)
+    #expect(try RedisURL(parsing: "rediss-sentinel://h/n").usesTLS)
+  }
+
+  @Test func `may name a cluster by some of its nodes`() throws {
+    let url = try RedisURL(parsing: "rediss-cluster://:secret@h1:1,[::1],h1:1/")
+    let addresses = [RedisAddress(host: "h1", port: 1), RedisAddress(host: "::1", port: 6_379)]
+    #expect(url.place == .cluster(addresses))
+    #expect(url.password == "secret" && url.usesTLS)
+  }
+
   @Test(arguments: [
-    "sentinel://h:26379/main", "redis+cluster://h", "localhost:6379", "redis://", "redis://h:0",
+    "sentinel://h:26379/main", "redis+cluster://h", "localhost:6379", "redis-sentinel://h:1",
+    "redis-sentinel://h:1/", "redis-sentinel://h/n/x", "redis-sentinel://,h/n",
+    "redis-sentinel://h/n?sentinel-user=u", "redis-sentinel://h/n?x=1", "redis-cluster://h/1",
+    "redis-cluster://", "redis-cluster://h,", "redis-cluster://h:1?x=1", "redis://", "redis://h:0",
     "redis://h:x", "redis://h/x", "redis://h/-1", "redis://me@h", "redis://me:@h", "unix://run",
     "unix:///s?x=1", "redis://a,b", "redis://::1", "redis://h?ssl=1", "redis://u:%zz@h", "",
   ])
@@ -50,13 +71,17 @@ import Testing
   @Test func `is refused with the list of what is accepted`() {
     #expect(
       throws: RedisError.invalidSetting(
-        "The Redis URL begins with sentinel://; accepted are redis://, rediss:// (TLS) and "
-          + "unix:// (a socket).")
+        "The Redis URL begins with sentinel://; accepted are redis://, redis-sentinel://, "
+          + "redis-cluster://, each with rediss for TLS, and unix:// (a socket).")
     ) { try RedisURL(parsing: "sentinel://h") }
   }
 
   @Test func `is refused without its password`() {
-    for text in ["redis://u:hunter2@h:99999", "redis://u:hunter2@h/x", "redis://hunter2@h"] {
+    for text in [
+      "redis://u:hunter2@h:99999", "redis://u:hunter2@h/x", "redis://hunter2@h",
+      "redis-sentinel://u:hunter2@h:99999/n", "redis-sentinel://h/n?sentinel-password=%hunter2",
+      "redis-cluster://u:hunter2@h/1", "redis-cluster://hunter2@h,h",
+    ] {
       do {
         _ = try RedisURL(parsing: text)
         Issue.record("accepted \(text)")

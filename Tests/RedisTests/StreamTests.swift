@@ -1,5 +1,6 @@
 import Clocks
 import Glibc
+import RedisStage
 import Testing
 import Transport
 
@@ -192,21 +193,21 @@ private func texts(_ entries: [StreamEntry]) -> [String] { entries.map { $0.text
   @Test func `fetches entries again that were handed to it in a reply that was lost`() async throws
   {
     try await withClient { client, server in
-      let proxy = try await CuttingProxy(to: server.configuration.endpoint)
+      let relay = try await Relay.open(to: server.configuration.endpoint, on: loop)
       let reader = StreamGroupReader(
-        key: "in", group: "fieldcast", consumer: "one", configuration: proxy.configuration,
+        key: "in", group: "fieldcast", consumer: "one", configuration: await relay.configuration,
         commands: client, block: .milliseconds(100))
       _ = try await add(client, "in", "seen")
       #expect(texts(try await reader.next()) == ["seen"])
-      proxy.loseReply(containing: "lost on the way")
+      await relay.loseReply(containing: "lost on the way")
       let reading = Task { try await reader.next() }
       _ = try await add(client, "in", "lost on the way")
       #expect(texts(try await reading.value) == ["lost on the way"])
-      #expect(proxy.hasLostIt)
+      #expect(await relay.hasLostIt)
       _ = try await add(client, "in", "after")
       #expect(texts(try await reader.next()) == ["after"])
       await reader.close()
-      proxy.close()
+      await relay.close()
     }
   }
 
@@ -273,6 +274,19 @@ private func texts(_ entries: [StreamEntry]) -> [String] { entries.map { $0.text
       // An empty stream is read on.
       _ = try await add(client, "in", "later")
       #expect(texts(try await reader.next()) == ["later"])
+      await reader.close()
+    }
+  }
+
+  /// That is how room is made again.
+  @Test func `finishes entries when the server has no memory left`() async throws {
+    try await withClient { client, server in
+      for number in 0..<30 { _ = try await add(client, "in", "\(number)") }
+      let reader = reader(client, server)
+      let entries = try await reader.next()
+      _ = try await client.call(RedisCommand("CONFIG", "SET", "maxmemory", 1))
+      try await reader.finish(entries.map(\.id))
+      #expect(try await Self.length(client) == 0)
       await reader.close()
     }
   }

@@ -1,6 +1,7 @@
 import Clocks
 import FieldTrips
 import Redis
+import RedisStage
 import Synchronization
 import Testing
 import Transport
@@ -47,20 +48,13 @@ let allScripts: [RedisScript] = [
     #expect(Set(allScripts.map(\.name)).count == allScripts.count)
   }
 
-  /// A server in cluster mode refuses keys of several slots, in a call and inside of a script.
+  /// A cluster refuses keys of several slots, in a call and inside of a script; batches are taken
+  /// apart.
   @Test func `runs in a cluster`() async throws {
-    let ports = try await [StreamListener.freePort(on: loop), StreamListener.freePort(on: loop)]
-    try await PrivateRedisServer.withTemporary(
-      on: loop, port: ports[0],
-      arguments: ["--cluster-enabled", "yes", "--cluster-port", "\(ports[1])"]
-    ) { server in
-      let client = RedisClient(configuration: server.configuration, loop: loop)
-      _ = try await client.call(RedisCommand("CLUSTER", "ADDSLOTSRANGE", 0, 16_383))
-      while !(try await client.call(RedisCommand("CLUSTER", "INFO")).stringValue())
-        .contains("cluster_state:ok")
-      {
-        try await loop.sleep(for: .milliseconds(20))
-      }
+    try await PrivateRedisCluster.withTemporary(masters: 2, on: loop) { nodes in
+      let client = RedisCluster(
+        configuration: RedisConfiguration(endpoint: nodes.seeds[0].endpoint), seeds: nodes.seeds,
+        loop: loop)
       let recorder = RecordingCaller(client)
       let store = TripStore(redis: recorder, partitionCount: 16)
       try await runEverything(store)
@@ -68,6 +62,9 @@ let allScripts: [RedisScript] = [
         "takeLease", "renewLease", "releaseLease", "record", "commit", "bury", "append",
       ]
       #expect(recorder.scripts.union(inBatches) == Set(allScripts.map(\.name)))
+      let taken = await store.takeLeases(store.partitions, node: "b", life: .seconds(9))
+      for lease in taken { _ = try lease.get() }
+      #expect(taken.count == 16)
       await client.close(atOnce: true)
     }
   }
@@ -75,10 +72,10 @@ let allScripts: [RedisScript] = [
 
 /// Passes commands on and remembers which scripts were among them.
 final class RecordingCaller: RedisCaller {
-  private let client: RedisClient
+  private let client: any RedisCaller
   private let labels = Mutex<Set<String>>([])
 
-  init(_ client: RedisClient) { self.client = client }
+  init(_ client: any RedisCaller) { self.client = client }
 
   var scripts: Set<String> { labels.withLock { $0 } }
 
@@ -92,6 +89,8 @@ final class RecordingCaller: RedisCaller {
   func callAll(_ batch: RedisBatch, deadline: Duration?) async -> [RedisReply] {
     await client.callAll(batch, deadline: deadline)
   }
+
+  var isCluster: Bool { client.isCluster }
 }
 
 /// Calls all that the store can do, for a trip from its beginning to its end.

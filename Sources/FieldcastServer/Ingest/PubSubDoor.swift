@@ -28,6 +28,7 @@ struct PubSubDoor: Sendable {
         door.log.warning(
           "published notes may have been missed",
           ["seconds": "\((gap.until - gap.from).inSeconds)", "reason": gap.reason])
+      case .dropped: break  // only of sharded channels
       case .refused(let refusal):
         door.log.error("Redis does not let us subscribe", ["reason": "\(refusal)"])
       }

@@ -37,10 +37,41 @@ final class Holding: @unchecked Sendable {
   var reportedBlocker: LogID?
   private(set) var isOurs = true
 
-  init(_ ownership: Ownership, cursor: LogID) {
+  /// What APNs has of a trip that was in memory before the partition was read anew.
+  struct Outrun: Sendable {
+    var revision: Revision
+    let timestampSeconds: Int64
+
+    init(_ trip: OwnedTrip) {
+      revision = trip.revision
+      timestampSeconds = trip.publisher.lastTimestampSeconds
+    }
+  }
+
+  /// Of trips that were in memory before the partition was read anew.
+  private(set) var outrun: [TripID: Outrun]
+
+  init(_ ownership: Ownership, cursor: LogID, outrun: [TripID: Outrun] = [:]) {
     self.ownership = ownership
     self.cursor = cursor
+    self.outrun = outrun
     readTo = cursor
+  }
+
+  /// A record as it is to be understood: phones may have a later state and a later timestamp than
+  /// the store knows of, if the store has lost its last moments. The store's state is then to be
+  /// published as if it were new, since it is the one that all later ones come from.
+  func understood(_ record: TripRecord) -> TripRecord {
+    guard let outrun = outrun[record.id] else { return record }
+    var record = record
+    record.lastTimestampSeconds = max(record.lastTimestampSeconds, outrun.timestampSeconds)
+    if outrun.revision > record.revision {
+      let before = Revision(max(0, record.revision.number - 1))
+      record.publishedRevision = min(record.publishedRevision, before)
+      // Once is enough: a trip stays in memory until its state is published.
+      self.outrun[record.id]?.revision = record.revision
+    }
+    return record
   }
 
   var partition: Partition { ownership.partition }

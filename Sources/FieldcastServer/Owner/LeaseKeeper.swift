@@ -17,8 +17,8 @@ actor LeaseKeeper {
   private let leaseLife: Duration
   private let log: ServiceLog
   private var isDraining = false
-  /// When our leases were last known to hold; real time.
-  private var renewedAt: Moment
+  /// When each of our leases was last known to hold; real time.
+  private var renewedAt: [Ownership: Moment] = [:]
 
   /// - Parameters:
   ///   - node: unique among running nodes, the same after a restart.
@@ -33,16 +33,23 @@ actor LeaseKeeper {
     self.owner = owner
     self.log = log
     self.loop = loop
-    renewedAt = loop.clockReading
   }
 
   /// Keeps leases until cancelled, which is after they were given up: what is under way when a stop
   /// begins needs them.
   func run() async {
-    while !Task.isCancelled {
-      await keep()
-      guard (try? await loop.sleep(for: leaseLife / 3)) != nil else { return }
+    await withDiscardingTaskGroup { group in
+      // Apart from each other: a part of Redis that does not answer must not hold up leases that
+      // another part keeps.
+      group.addTask { await self.renewRegularly() }
+      repeat {
+        await keep()
+      } while (try? await loop.sleep(for: leaseLife / 3)) != nil
     }
+  }
+
+  private func renewRegularly() async {
+    while (try? await loop.sleep(for: leaseLife / 3)) != nil { await renew() }
   }
 
   /// One round: afterwards this node holds its share, as far as it is free.
@@ -51,10 +58,8 @@ actor LeaseKeeper {
     do throws(StoreError) {
       nodes = try await store.heartbeat(node: node, window: leaseLife)
     } catch {
-      log.warning("no heartbeat: Redis does not answer", ["reason": "\(error)"])
-      return await giveUpIfExpired()
+      return log.warning("no heartbeat: Redis does not answer", ["reason": "\(error)"])
     }
-    await renew()
     let share = Set(store.partitions.filter { Self.owner(of: $0, among: nodes) == node })
     await giveUp(beyond: share)
     await takeOver(share)
@@ -93,21 +98,25 @@ actor LeaseKeeper {
     guard !held.isEmpty, !isDraining else { return }
     let before = loop.clockReading
     let answers = await store.renewLeases(held, node: node, life: leaseLife)
-    var isRenewed = true
     for (ownership, answer) in zip(held, answers) {
       switch answer {
-      case .success(.renewed): break
+      case .success(.renewed): renewedAt[ownership] = before
       case .success(.lost): await owner.drop(ownership.partition)
-      case .failure: isRenewed = false
+      case .failure: break
       }
     }
-    if isRenewed { renewedAt = before } else { await giveUpIfExpired() }
+    await giveUpExpired()
   }
 
-  /// A node that cannot reach Redis stops publishing once others may have taken over.
-  private func giveUpIfExpired() async {
-    guard loop.clockReading - renewedAt > leaseLife else { return }
-    for ownership in await owner.ownerships { await owner.drop(ownership.partition) }
+  /// A node that cannot reach a partition's Redis stops publishing for it once others may have taken
+  /// over.
+  private func giveUpExpired() async {
+    let held = await owner.ownerships
+    let now = loop.clockReading
+    for ownership in held where now > (renewedAt[ownership] ?? .distantPast) + leaseLife {
+      await owner.drop(ownership.partition)
+    }
+    renewedAt = renewedAt.filter { now <= $0.value + leaseLife }
   }
 
   private func giveUp(beyond share: Set<Partition>) async {
@@ -123,10 +132,10 @@ actor LeaseKeeper {
     guard !missing.isEmpty, !isDraining else { return }
     let before = loop.clockReading
     let answers = await store.takeLeases(missing, node: node, life: leaseLife)
-    if held.isEmpty { renewedAt = before }
     var taken: [(Ownership, LogID)] = []
     for case .success(.taken(let ownership, let cursor)) in answers {
       taken.append((ownership, cursor))
+      renewedAt[ownership] = before
     }
     if isDraining {
       // The stop came while we waited, and gave up what we had by then.

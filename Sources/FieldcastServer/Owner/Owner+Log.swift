@@ -44,6 +44,10 @@ extension Owner {
       for event in events {
         switch event {
         case .rang(let partition): holdings[partition]?.hasMore = true
+        case .lost(let partition):
+          guard let holding = holdings[partition], !isDraining else { break }
+          holding.hasMore = true
+          nursery.start { [self] in await compareWithStore(holding) }
         case .missed: for holding in holdings.values { holding.hasMore = true }
         }
       }

@@ -6,12 +6,16 @@ extension Owner {
   // MARK: Partitions come and go
 
   /// This node owns a partition from now on.
-  func took(_ ownership: Ownership, cursor: LogID) async {
+  ///
+  /// - Parameter outrun: what APNs has of trips of which the store may have lost the last.
+  func took(
+    _ ownership: Ownership, cursor: LogID, outrun: [TripID: Holding.Outrun] = [:]
+  ) async {
     let partition = ownership.partition
     await drop(partition)
     // A younger claim may have come while we waited.
     if let present = holdings[partition], present.ownership.epoch > ownership.epoch { return }
-    let holding = Holding(ownership, cursor: cursor)
+    let holding = Holding(ownership, cursor: cursor, outrun: outrun)
     holdings[partition] = holding
     await resume(holding)
     guard holding.isOurs else { return }
@@ -45,8 +49,33 @@ extension Owner {
     while holding.isOurs {
       do throws(StoreError) {
         let cursor = try await store.cursor(of: holding.partition)
-        if holding.isOurs { await took(holding.ownership, cursor: cursor) }
-        return
+        guard holding.isOurs else { return }
+        let inMemory = holding.trips.mapValues(Holding.Outrun.init(_:))
+        return await took(
+          holding.ownership, cursor: cursor, outrun: holding.outrun.merging(inMemory) { $1 })
+      } catch {
+        guard (try? await retry.pause(on: loop)) != nil else { return }
+      }
+    }
+  }
+
+  /// Redis was away for a moment, and may be another one now that lacks the last of what it had
+  /// answered. Then our memory is ahead of it, and would wait for log entries that never come.
+  func compareWithStore(_ holding: Holding) async {
+    var retry = Retry()
+    while holding.isOurs, !isDraining {
+      let (cursor, readTo) = (holding.cursor, holding.readTo)
+      do throws(StoreError) {
+        let place = try await store.logPlace(of: holding.partition, seeking: readTo)
+        let isLost = place.cursor < cursor || place.cursor < readTo && !place.holdsEntry
+        guard holding.isOurs, isLost else { return }
+        log.warning(
+          "Redis has lost the last of a partition, as a failover may",
+          [
+            "partition": "\(holding.partition)", "committed": "\(cursor)", "read": "\(readTo)",
+            "found": "\(place.cursor)",
+          ])
+        return await reload(holding)
       } catch {
         guard (try? await retry.pause(on: loop)) != nil else { return }
       }
@@ -73,7 +102,8 @@ extension Owner {
   }
 
   private func takeUp(_ holding: Holding) async throws(StoreError) {
-    let unfinished = try await store.unpublishedTrips(of: holding.partition)
+    var unfinished = try await store.unpublishedTrips(of: holding.partition)
+    unfinished += Set(holding.outrun.keys).subtracting(unfinished)
     try await load(unfinished, of: holding)
     for id in unfinished {
       guard let trip = holding.trips[id] else { continue }

@@ -179,7 +179,8 @@ actor Owner {
     do throws(Refusal) {
       holding.add(
         try OwnedTrip(
-          record, in: holding, types: settings.activityTypes, policy: settings.policy,
+          holding.understood(record), in: holding, types: settings.activityTypes,
+          policy: settings.policy,
           clock: clock))
     } catch {
       holding.unserved[record.id] = error.problems[0]

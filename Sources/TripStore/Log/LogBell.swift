@@ -1,17 +1,6 @@
 package import FieldTrips
 package import Redis
 
-/// What hears channels of Redis: a subscriber of a server.
-package protocol ChannelListener: Sendable {
-  func subscribe(to channels: [String]) async
-  func unsubscribe(from channels: [String]) async
-  /// All events since the last call; waits for one when there are none. Nil once closed.
-  func nextBatch() async -> [SubscriberEvent]?
-  func close() async
-}
-
-extension RedisSubscriber: ChannelListener {}
-
 /// Hears when something came into the logs of partitions, from other nodes too.
 ///
 /// A bell that is rung while nobody listens is not heard: who must miss nothing looks into the logs
@@ -19,8 +8,11 @@ extension RedisSubscriber: ChannelListener {}
 package struct LogBell: Sendable {
   package enum Event: Sendable, Equatable {
     case rang(Partition)
-    /// The bells were not heard for a while, or not from the beginning.
+    /// A bell was not heard from the beginning; which one is not said.
     case missed
+    /// The connection to the partition's Redis was lost for a while; what it held may have gone back
+    /// meanwhile, as after a failover.
+    case lost(Partition)
   }
 
   private let subscriber: any ChannelListener
@@ -45,15 +37,19 @@ package struct LogBell: Sendable {
   package func next() async -> [Event]? {
     guard let batch = await subscriber.nextBatch() else { return nil }
     var rang: Set<Partition> = []
+    var lost: Set<Partition> = []
     var hasMissed = false
     for event in batch {
       switch event {
       case .message(let channel, _):
         if let partition = Self.partition(ofBell: channel) { rang.insert(partition) }
-      case .subscribed, .gap, .refused: hasMissed = true
+      case .gap(let gap):
+        if let partition = Self.partition(ofBell: gap.channel) { lost.insert(partition) }
+      case .subscribed, .refused, .dropped: hasMissed = true
       }
     }
-    return (hasMissed ? [.missed] : []) + rang.sorted().map(Event.rang)
+    return (hasMissed ? [.missed] : []) + lost.sorted().map(Event.lost)
+      + rang.sorted().map(Event.rang)
   }
 
   package func close() async { await subscriber.close() }
@@ -74,7 +70,14 @@ extension TripStore {
   /// Nothing depends on it but speed.
   package func ring(_ partitions: some Collection<Partition>) async {
     var batch = RedisBatch()
-    for partition in partitions { batch.append("PUBLISH", keys(partition).bell, "") }
+    for partition in partitions {
+      // All nodes of a cluster pass on what is published, and one of them what is published sharded.
+      if redis.isCluster {
+        batch.append("SPUBLISH", keys(partition).bell, "")
+      } else {
+        batch.append("PUBLISH", keys(partition).bell, "")
+      }
+    }
     _ = await callAll(batch) { (_, reply) throws(RedisError) in reply.isNull }
   }
 }

@@ -35,6 +35,21 @@ extension TripStore {
     return await callAll(batch) { (_, reply) throws(RedisError) in try reply.intValue() }
   }
 
+  /// Up to where a partition's log is committed, and whether it still holds an entry. The first never
+  /// goes back, and an entry never goes before it is committed, unless Redis lost what it had.
+  package func logPlace(
+    of partition: Partition, seeking entry: LogID
+  ) async throws(StoreError) -> (cursor: LogID, holdsEntry: Bool) {
+    var batch = RedisBatch()
+    batch.append("GET", keys(partition).cursor, isRepeatable: true)
+    batch.append("XRANGE", keys(partition).log, "\(entry)", "\(entry)", isRepeatable: true)
+    let replies = await callAll(batch) { _, reply in reply }
+    let (cursor, found) = (try replies[0].get(), try replies[1].get())
+    return try reading { () throws(RedisError) in
+      (try LogID.readCursor(cursor), try !found.streamEntries().isEmpty)
+    }
+  }
+
   /// The last committed place in a partition's log.
   package func cursor(of partition: Partition) async throws(StoreError) -> LogID {
     let reply = try await call(RedisCommand("GET", keys(partition).cursor))

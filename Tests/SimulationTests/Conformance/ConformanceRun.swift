@@ -265,6 +265,7 @@ struct ConformanceRun {
     _ = await store.lives(of: trips)
     _ = try await store.unpublishedTrips(of: partition)
     _ = try await store.cursor(of: partition)
+    _ = try await store.logPlace(of: partition, seeking: cursor)
     _ = try await store.readLog(partition, after: cursor)
     _ = try await store.channels(of: app)
     _ = try await store.channelIntents(of: app)

@@ -30,6 +30,8 @@ final class Twin: RedisCaller {
   /// How often each script or command was compared.
   var counts: [String: Int] { state.withLock { $0.counts } }
 
+  var isCluster: Bool { false }
+
   func call(_ command: RedisCommand, deadline: Duration?) async throws(RedisError) -> RESPValue {
     var batch = RedisBatch()
     batch.append(command)

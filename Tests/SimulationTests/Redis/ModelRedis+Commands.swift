@@ -44,10 +44,15 @@ extension ModelRedis {
     return .array([.text(first.member), .text("\(first.score)")])
   }
 
-  /// `XRANGE key (id + COUNT n`.
+  /// `XRANGE key (id + COUNT n`, or `XRANGE key id id`.
   private func range(_ call: ModelCall) -> RESPValue {
-    let start = StreamID(call.text(2).dropFirst()) ?? .zero
-    let found = entries(call.text(1), after: start, count: Int(call.number(5)))
+    let key = call.text(1)
+    let found =
+      call.arguments.count == 4
+      ? (streams[key]?.entries ?? []).filter { "\($0.id)" == call.text(2) }
+      : Array(
+        entries(key, after: StreamID(call.text(2).dropFirst()) ?? .zero, count: Int(call.number(5)))
+      )
     return .array(
       found.map { .array([.text("\($0.id)"), .array($0.fields.map(RESPValue.bulk))]) })
   }

@@ -31,6 +31,8 @@ final class RedisLink: RedisCaller, @unchecked Sendable {
     server.connect(self)
   }
 
+  var isCluster: Bool { false }
+
   func call(_ command: RedisCommand, deadline: Duration?) async throws(RedisError) -> RESPValue {
     var batch = RedisBatch()
     batch.append(command)
@@ -229,10 +231,11 @@ final class BellEar: ChannelListener, @unchecked Sendable {
 
   /// The subscription was lost, and is there again.
   func lost() {
-    guard let channel = channels.min() else { return }
-    tell(
-      .gap(
-        SubscriptionGap(channel: channel, from: world.now, until: world.now, reason: "lost")))
+    for channel in channels.sorted() {
+      tell(
+        .gap(
+          SubscriptionGap(channel: channel, from: world.now, until: world.now, reason: "lost")))
+    }
   }
 
   private func tell(_ event: SubscriberEvent) {
