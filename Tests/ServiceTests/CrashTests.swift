@@ -77,13 +77,15 @@ import Transport
 /// The built program as a process of its own, which dies and comes back.
 final class KilledService {
   private let world: World
+  private let node: String
   private let options: [String]
   private var process: Subprocess?
   private(set) var caller: TestCaller
   private let port: Int
 
-  init(world: World, options: [String] = []) {
+  init(world: World, node: String = "service", options: [String] = []) {
     self.world = world
+    self.node = node
     self.options = options
     // The same port each time, as a real service would have; free since nobody else knows it.
     port = Int.random(in: 20_000..<30_000)
@@ -94,19 +96,22 @@ final class KilledService {
     process = try await world.serve(
       [
         "--listen", "127.0.0.1:\(port)",
-        "--redis", "unix://\(world.redisServer.options.socketPath)", "--node", "crash-test",
+        "--redis", world.storeURL, "--node", node,
         "--channel-grace", "60", "--warm-channels", "0", "--clock", world.clockSetting,
         "--log-level", "warning",
-      ] + options, log: "service.log")
+      ] + options, log: "\(node).log")
     caller = TestCaller(port: port, redis: world.redis, loop: world.loop)
     for _ in 0..<1_500 {
       if let answer = try? await caller.call("GET", "/readyz"), answer.status == 200 { return }
       try await world.loop.sleep(for: .milliseconds(20))
     }
     let log = try? String(
-      contentsOf: world.folder.appendingPathComponent("service.log"), encoding: .utf8)
+      contentsOf: world.folder.appendingPathComponent("\(node).log"), encoding: .utf8)
     Issue.record("the service does not get ready: \(log ?? "")")
   }
+
+  /// To stop it where it is, and to let it go on.
+  func signal(_ number: Int32) { process?.signal(number) }
 
   func kill() async throws {
     process?.signal(9)

@@ -101,7 +101,7 @@ private struct DoorFiles {
       let process = try await world.serve(
         [
           "--listen", "127.0.0.1:\(port)",
-          "--redis", "unix://\(world.redisServer.options.socketPath)",
+          "--redis", world.storeURL,
           "--tls-certificate", door.files.chain, "--tls-key", door.files.key,
         ], log: "serve.log")
       try await world.waitUntil("it serves") { await ask(port, first, world.loop) == 200 }

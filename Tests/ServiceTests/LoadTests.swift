@@ -35,7 +35,7 @@ import Transport
         }
         let port = try #require(world.simulator.access.introspectionPort)
         let target = LoadTarget(
-          rest: caller.endpoint, redis: world.redisServer.configuration,
+          rest: caller.endpoint, redis: try world.redisConfiguration,
           simulator: .tcp(host: "127.0.0.1", port: port),
           processes: [.service: getpid()])
         let run = LoadRun(

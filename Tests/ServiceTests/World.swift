@@ -14,8 +14,9 @@ import Transport
 /// A Redis and a simulated APNs that outlive the service under test, all on one scaled clock.
 struct World: Sendable {
   let loop: EventLoop
-  let redisServer: PrivateRedisServer
-  let redis: RedisClient
+  /// Which Redis a service is to use.
+  let storeURL: String
+  let redis: any ConnectedRedis
   let simulator: RunningSimulator
   let clock: ServiceClock
   /// What ``clock`` was made of, for a service in another process.
@@ -24,12 +25,28 @@ struct World: Sendable {
 
   var bundleID: String { simulator.access.bundleIDs[0] }
 
+  /// On one Redis server of its own.
+  ///
   /// - Parameters:
   ///   - speed: of the clock, against the machine's.
   ///   - configure: changes how APNs behaves.
   static func with(
     speed: Double = 60, configure: (inout SimulatorConfiguration) -> Void = { _ in },
     _ body: (World) async throws -> Void
+  ) async throws {
+    try await withAPNs(speed: speed, configure: configure) { loop, make in
+      try await PrivateRedisServer.withTemporary(on: loop) { server in
+        let redis = RedisClient(configuration: server.configuration, loop: loop)
+        try await body(make("unix://\(server.options.socketPath)", redis))
+        await redis.close(atOnce: true)
+      }
+    }
+  }
+
+  /// Runs `body` with a simulated APNs, and with what makes a world of it and a Redis.
+  static func withAPNs(
+    speed: Double, configure: (inout SimulatorConfiguration) -> Void = { _ in },
+    _ body: (EventLoop, (String, any ConnectedRedis) -> World) async throws -> Void
   ) async throws {
     let loop = try EventLoop(name: "world")
     defer { loop.stop() }
@@ -43,13 +60,10 @@ struct World: Sendable {
     configure(&configuration)
     let simulator = try await Simulator.start(
       configuration, clock: clock, loop: loop, folder: folder.path)
-    try await PrivateRedisServer.withTemporary(on: loop) { server in
-      let redis = RedisClient(configuration: server.configuration, loop: loop)
-      try await body(
-        World(
-          loop: loop, redisServer: server, redis: redis, simulator: simulator, clock: clock,
-          clockSetting: "\(speed),\(now.seconds),\(now.seconds)", folder: folder))
-      await redis.close(atOnce: true)
+    try await body(loop) { storeURL, redis in
+      World(
+        loop: loop, storeURL: storeURL, redis: redis, simulator: simulator, clock: clock,
+        clockSetting: "\(speed),\(now.seconds),\(now.seconds)", folder: folder)
     }
     await simulator.stop()
   }
@@ -86,9 +100,16 @@ struct World: Sendable {
     await running.value
   }
 
+  /// Of its one server.
+  var redisConfiguration: RedisConfiguration {
+    get throws {
+      try RedisConfiguration(url: storeURL) { try TLSClientContext(trust: .system, alpn: []) }
+    }
+  }
+
   func serviceConfiguration() throws -> ServiceConfiguration {
     var configuration = ServiceConfiguration(
-      store: .url("unix://\(redisServer.options.socketPath)", trustFile: nil),
+      store: .url(storeURL, trustFile: nil),
       apps: [try AppConfiguration(of: simulator, environment: .development)],
       activityTypes: ActivityType.builtIn, node: "test")
     configuration.listen = .tcp(host: "127.0.0.1", port: 0)
@@ -242,9 +263,9 @@ func expectOrder(
 /// Calls a service as its users do.
 struct TestCaller: Sendable {
   private let rest: HTTP1Client
-  let redis: RedisClient
+  let redis: any ConnectedRedis
 
-  init(port: Int, redis: RedisClient, loop: EventLoop) {
+  init(port: Int, redis: any ConnectedRedis, loop: EventLoop) {
     rest = HTTP1Client(endpoint: .tcp(host: "127.0.0.1", port: port), loop: loop)
     self.redis = redis
   }

@@ -35,7 +35,7 @@ actor NodeReporter {
   private let store: TripStore
   private let owner: Owner
   private let clients: [APNsClient]
-  private let redis: RedisClient
+  private let redis: any ConnectedRedis
   private let times: StageTimes
   private let clock: ServiceClock
   private let startedAt: UnixTime
@@ -44,8 +44,8 @@ actor NodeReporter {
   private var redisLatency: Duration?
 
   init(
-    node: String, store: TripStore, owner: Owner, clients: [APNsClient], redis: RedisClient,
-    times: StageTimes, clock: ServiceClock, loop: EventLoop
+    node: String, store: TripStore, owner: Owner, clients: [APNsClient],
+    redis: any ConnectedRedis, times: StageTimes, clock: ServiceClock, loop: EventLoop
   ) {
     self.node = node
     self.store = store

@@ -15,7 +15,7 @@ struct ServiceMetrics: Sendable {
   let channels: ChannelManager
   let apps: [AppID]
   let clients: [APNsClient]
-  let redis: RedisClient
+  let redis: any ConnectedRedis
   let server: HTTPServer
   let times: StageTimes
 
@@ -149,10 +149,10 @@ struct ServiceMetrics: Sendable {
 
   private func addRedis(to page: inout MetricsPage) async {
     page.gauge(
-      "fieldcast_redis_connected", "Whether the connection for commands is open.",
+      "fieldcast_redis_connected", "Whether every connection for commands is open.",
       await redis.isConnected ? 1 : 0)
     page.counter(
-      "fieldcast_redis_connection_losses", "How often it was lost.", await redis.losses)
+      "fieldcast_redis_connection_losses", "How often one was lost.", await redis.losses)
   }
 
   private func addREST(to page: inout MetricsPage) async {

@@ -9,7 +9,7 @@ package struct ServiceConfiguration: Sendable {
   package enum Store: Sendable {
     /// A private `redis-server` in this folder, ended with the service.
     case own(folder: String)
-    /// `redis://`, `rediss://` or `unix://`; the trust file is for `rediss://`.
+    /// One server, Sentinels or a cluster, as `RedisURL` takes it; the trust file is for TLS.
     case url(String, trustFile: String?)
   }
 
@@ -27,6 +27,9 @@ package struct ServiceConfiguration: Sendable {
   package var memberRate: Double?
   package var callerRate: Double?
   package var store: Store
+  /// Replicas that must have what was taken in before that is answered, so that a failover does not
+  /// lose it; 0 waits for none.
+  package var redisReplicas = 0
   /// At least one; the first is meant when a request names none.
   package var apps: [AppConfiguration]
   package var activityTypes: [ActivityType]

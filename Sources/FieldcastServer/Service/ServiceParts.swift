@@ -8,7 +8,7 @@ internal import TripStore
 
 /// The parts of a node, put together: who knows whom.
 struct ServiceParts: Sendable {
-  let redis: RedisClient
+  let redis: RedisBackend
   let ownRedis: PrivateRedisServer?
   let store: TripStore
   let clients: [APNsClient]
@@ -35,15 +35,15 @@ struct ServiceParts: Sendable {
     _ configuration: ServiceConfiguration, times: StageTimes, log: ServiceLog, loop: EventLoop
   ) async throws -> ServiceParts {
     try validate(configuration)
-    let (address, ownRedis) = try await findRedis(configuration.store, log: log, loop: loop)
-    let redis = RedisClient(configuration: address, loop: loop)
+    let (deployment, ownRedis) = try await findRedis(configuration, log: log, loop: loop)
+    let redis = connect(deployment, log: log, loop: loop)
     do {
-      let store = try await openStore(redis, address, configuration)
+      let store = try await openStore(redis, deployment, configuration)
       try await TypeChanges(store: store, log: log).check(
         configuration.activityTypes, isAccepted: configuration.acceptsTypeChanges)
       return try await assemble(
-        configuration, redis: redis, address: address, ownRedis: ownRedis, store: store,
-        times: times, log: log, loop: loop)
+        configuration, redis: redis, ownRedis: ownRedis, store: store, times: times, log: log,
+        loop: loop)
     } catch {
       await redis.close(atOnce: true)
       await ownRedis?.stop()
@@ -61,67 +61,108 @@ struct ServiceParts: Sendable {
     } catch {
       throw StartFailure("\(error)")
     }
+    if case .url(let url, let trustFile) = configuration.store {
+      _ = try deployment(url, trustFile, replicas: configuration.redisReplicas)
+    }
   }
 
   private static func findRedis(
-    _ source: ServiceConfiguration.Store, log: ServiceLog, loop: EventLoop
-  ) async throws(StartFailure) -> (RedisConfiguration, PrivateRedisServer?) {
-    switch source {
-    case .own(let folder):
-      var options = PrivateRedisServer.Options(folder: folder)
-      options.whenWaiting = { process in
-        log.info(
-          "waiting for another Redis in the data folder to end",
-          ["folder": folder, "process": "\(process)"])
-      }
-      do throws(PrivateRedisError) {
-        let server = try await PrivateRedisServer.start(options, on: loop)
-        log.info("started a private Redis", ["folder": folder])
-        return (server.configuration, server)
-      } catch {
-        throw StartFailure("\(error)")
-      }
+    _ configuration: ServiceConfiguration, log: ServiceLog, loop: EventLoop
+  ) async throws(StartFailure) -> (RedisDeployment, PrivateRedisServer?) {
+    switch configuration.store {
     case .url(let url, let trustFile):
-      do {
-        return (
-          try RedisConfiguration(url: url) {
-            try TLSClientContext(
-              trust: trustFile.map { .systemAnd(file: $0) } ?? .system, alpn: [])
-          }, nil
-        )
-      } catch {
-        throw StartFailure("The Redis URL cannot be used: \(error)")
-      }
+      let deployment = try deployment(url, trustFile, replicas: configuration.redisReplicas)
+      return (deployment, nil)
+    case .own(let folder):
+      let server = try await startRedis(in: folder, log: log, loop: loop)
+      return (RedisDeployment(server.configuration), server)
     }
   }
 
+  private static func deployment(
+    _ url: String, _ trustFile: String?, replicas: Int
+  ) throws(StartFailure) -> RedisDeployment {
+    do {
+      var deployment = try RedisDeployment(url: url) {
+        try TLSClientContext(trust: trustFile.map { .systemAnd(file: $0) } ?? .system, alpn: [])
+      }
+      deployment.server.replicas = replicas
+      return deployment
+    } catch {
+      throw StartFailure("The Redis URL cannot be used: \(error)")
+    }
+  }
+
+  private static func startRedis(
+    in folder: String, log: ServiceLog, loop: EventLoop
+  ) async throws(StartFailure) -> PrivateRedisServer {
+    var options = PrivateRedisServer.Options(folder: folder)
+    options.whenWaiting = { process in
+      log.info(
+        "waiting for another Redis in the data folder to end",
+        ["folder": folder, "process": "\(process)"])
+    }
+    do throws(PrivateRedisError) {
+      let server = try await PrivateRedisServer.start(options, on: loop)
+      log.info("started a private Redis", ["folder": folder])
+      return server
+    } catch {
+      throw StartFailure("\(error)")
+    }
+  }
+
+  private static func connect(
+    _ deployment: RedisDeployment, log: ServiceLog, loop: EventLoop
+  ) -> RedisBackend {
+    if deployment.mayFailOver, deployment.server.replicas == 0 {
+      log.info(
+        "a failover of Redis may lose what it has just taken in: no replica is waited for",
+        ["setting": "redis-replicas"])
+    }
+    return RedisBackend(
+      deployment, loop: loop,
+      onEvent: { event in
+        switch event {
+        case .connected: break
+        case .lost(let failure):
+          log.warning("a connection to Redis is lost", ["reason": "\(failure)"])
+        case .failedToConnect(let error, let pause):
+          log.info(
+            "Redis cannot be reached; trying again",
+            ["reason": "\(error)", "seconds": "\(pause.inSeconds)"])
+        }
+      },
+      onFailover: { old, new in
+        log.warning("Redis has failed over", ["from": "\(old)", "to": "\(new)"])
+      })
+  }
+
   private static func openStore(
-    _ redis: RedisClient, _ address: RedisConfiguration, _ configuration: ServiceConfiguration
+    _ redis: RedisBackend, _ deployment: RedisDeployment, _ configuration: ServiceConfiguration
   ) async throws(StartFailure) -> TripStore {
     do {
       try await withTaskCancellationHandler {
-        try await redis.waitUntilConnected(deadline: .seconds(10))
+        try await redis.caller.waitUntilConnected(deadline: .seconds(10))
       } onCancel: {
-        redis.loop.execute { redis.assumeIsolated { $0.close(atOnce: true) } }
+        redis.closeSoon()
       }
     } catch {
       throw StartFailure(
-        "Redis at \(address.address) cannot be used: \(error). Is it running there? Without a "
+        "Redis at \(deployment.address) cannot be used: \(error). Is it running there? Without a "
           + "Redis URL the service starts a private one.")
     }
-    let store = TripStore(redis: redis, partitionCount: configuration.partitionCount)
+    let store = TripStore(redis: redis.caller, partitionCount: configuration.partitionCount)
     do throws(StoreError) {
       try await store.open()
     } catch {
-      throw StartFailure("Redis at \(address.address) cannot be used: \(error)")
+      throw StartFailure("Redis at \(deployment.address) cannot be used: \(error)")
     }
     return store
   }
 
   private static func assemble(
-    _ configuration: ServiceConfiguration, redis: RedisClient, address: RedisConfiguration,
-    ownRedis: PrivateRedisServer?, store: TripStore, times: StageTimes, log: ServiceLog,
-    loop: EventLoop
+    _ configuration: ServiceConfiguration, redis: RedisBackend, ownRedis: PrivateRedisServer?,
+    store: TripStore, times: StageTimes, log: ServiceLog, loop: EventLoop
   ) async throws -> ServiceParts {
     let clock = configuration.clock
     let clientsByApp = try makeClients(configuration, store: store, log: log, loop: loop)
@@ -130,8 +171,7 @@ struct ServiceParts: Sendable {
       store: store, gateways: gateways, settings: configuration.channels,
       warmPolicies: Set(configuration.activityTypes.map(\.storage)), clock: clock, log: log,
       loop: loop)
-    let bell = LogBell(
-      subscriber: RedisSubscriber(configuration: address, loop: loop), store: store)
+    let bell = LogBell(subscriber: redis.shardSubscriber(), store: store)
     let lanes = gateways.mapValues { gateway in
       AppLane(gateway: gateway, rate: configuration.appRate, clock: clock)
     }
@@ -151,12 +191,11 @@ struct ServiceParts: Sendable {
       log: log, loop: loop)
     let news = LogNews(owner: owner, store: store)
     let intake = TriggerIntake(news: news, times: times, clock: clock, loop: loop)
-    let subscriber = RedisSubscriber(configuration: address, loop: loop)
+    let subscriber = redis.subscriber()
     // A door that is behind takes more at once: over 256 partitions, a few hundred entries are one
     // script call each, and eight of a partition cost Redis little more than one.
-    let reader = StreamGroupReader(
-      key: StreamDoor.key, group: StreamDoor.group, consumer: configuration.node,
-      configuration: address, commands: redis, count: 2_048)
+    let reader = redis.groupReader(
+      key: StreamDoor.key, group: StreamDoor.group, consumer: configuration.node, count: 2_048)
     func door(_ name: String) -> BackDoor {
       BackDoor(name: name, intake: intake, store: store, clock: clock, loop: loop, log: log)
     }
@@ -169,8 +208,8 @@ struct ServiceParts: Sendable {
       clock: clock, log: log)
     let clients = Array(clientsByApp.values)
     let reporter = NodeReporter(
-      node: configuration.node, store: store, owner: owner, clients: clients, redis: redis,
-      times: times, clock: clock, loop: loop)
+      node: configuration.node, store: store, owner: owner, clients: clients,
+      redis: redis.caller, times: times, clock: clock, loop: loop)
     let views = DashboardViews(
       node: configuration.node, store: store, owner: owner, reporter: reporter,
       apps: settings.apps, quota: configuration.channels.quota)
@@ -222,7 +261,7 @@ struct ServiceParts: Sendable {
       readiness: Readiness(store: store, clients: clients),
       metrics: ServiceMetrics(
         intake: intake, owner: owner, channels: channels, apps: api.settings.apps, clients: clients,
-        redis: redis, server: server, times: times),
+        redis: redis.caller, server: server, times: times),
       dashboard: dashboard, door: door
     ).router
   }

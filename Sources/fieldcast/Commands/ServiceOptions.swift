@@ -16,12 +16,21 @@ enum ServiceOptions {
   static let redis = Option<String?>.text(
     "redis", "URL", environment: "FIELDCAST_REDIS_URL",
     help: """
-      redis://[user:password@]host:port/db, rediss:// for TLS, or unix:///path. Without it a \
-      private redis-server is started in the data folder.
+      redis://[user:password@]host:port/db, or unix:///path; a primary that Sentinels name, \
+      redis-sentinel://host:port,host:port/name; or a cluster, redis-cluster://host:port,host:port. \
+      rediss in place of redis is TLS. Without it a private redis-server is started in the data \
+      folder.
+      """)
+  static let redisReplicas = Option<Int>.integer(
+    "redis-replicas", in: 0...10, unit: "replicas", default: 0,
+    environment: "FIELDCAST_REDIS_REPLICAS",
+    help: """
+      Replicas that must have what was taken in before it is answered, so that a failover of \
+      Redis does not lose it. While fewer confirm, requests get 503.
       """)
   static let redisTrust = Option<String?>.text(
     "redis-trust", "FILE", environment: "FIELDCAST_REDIS_TRUST",
-    help: "PEM file of authorities to trust for rediss://, beside the machine's own.")
+    help: "PEM file of authorities to trust for Redis' TLS, beside the machine's own.")
   static let data = Option<String>.text(
     "data", "FOLDER", default: "fieldcast-data", environment: "FIELDCAST_DATA",
     help: "Where the private redis-server keeps its data.")
@@ -144,10 +153,11 @@ enum ServiceOptions {
 
   static let all: [OptionSpec] =
     [
-      listen.spec, redis.spec, redisTrust.spec, data.spec, bundleID.spec, environment.spec,
-      teamID.spec, keyID.spec, keyFile.spec, push.spec, management.spec, trust.spec, proxy.spec,
-      tokens.spec, contentHosts.spec, node.spec, activityTypes.spec, acceptTypeChanges.spec,
-      policy.spec, budget.spec, burst.spec, appRate.spec, channelGrace.spec, warmChannels.spec,
+      listen.spec, redis.spec, redisTrust.spec, redisReplicas.spec, data.spec, bundleID.spec,
+      environment.spec, teamID.spec, keyID.spec, keyFile.spec, push.spec, management.spec,
+      trust.spec, proxy.spec, tokens.spec, contentHosts.spec, node.spec, activityTypes.spec,
+      acceptTypeChanges.spec, policy.spec, budget.spec, burst.spec, appRate.spec, channelGrace.spec,
+      warmChannels.spec,
       channelQuota.spec, reconcile.spec, lease.spec, grace.spec, clock.spec,
     ] + door
 
@@ -168,6 +178,7 @@ enum ServiceOptions {
     if let path = arguments[contentHosts] {
       configuration.contentHosts = try contentHosts(from: path)
     }
+    configuration.redisReplicas = arguments[redisReplicas]
     configuration.acceptsTypeChanges = arguments[acceptTypeChanges]
     let publishing = try publishing(from: arguments)
     configuration.policy = publishing.policy
