@@ -59,6 +59,17 @@ import Testing
     }
   }
 
+  @Test func `keep their callers' traces in the store`() {
+    var notes = TriggerNotes()
+    notes.add(note("plain", revision: 1))
+    var traced = note("traced", revision: 2)
+    traced.trace = TraceContext(
+      traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+    #expect(traced.trace != nil)
+    notes.add(traced)
+    #expect(TriggerNotes(stored: notes.stored()) == notes)
+  }
+
   private func note(_ id: String, revision: Int) -> TriggerNote {
     TriggerNote(
       id: id, kind: "note", acceptedAt: UnixTime(milliseconds: 1_000),

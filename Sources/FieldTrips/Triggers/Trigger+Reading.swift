@@ -19,7 +19,8 @@ extension Trigger {
   /// A note is `{"id", "trip", "member"?, "place"?, "capturedAt"?, "significant"?, "sequence"?,
   /// "fields"?}`, a whole state `{"id", "trip", "contentState", …}`, a phase change
   /// `{"id", "trip", "phase", "fields"?, …}`, an end `{"id", "trip", "contentState"?,
-  /// "dismissal"?, …}`; the three take `"occurredAt"`, `"significant"` and `"sequence"`.
+  /// "dismissal"?, …}`; the three take `"occurredAt"`, `"significant"` and `"sequence"`. Each takes
+  /// the `"traceparent"` of its caller's trace.
   ///
   /// - Parameters:
   ///   - kind: what the door says it is. Nil believes a member `"kind"`, and takes what has none
@@ -110,6 +111,7 @@ extension Trigger {
     let occurredAt = reader.date(kind == .note ? "capturedAt" : "occurredAt")
     let sequence = reader.integer("sequence", in: 0...Int64.max)
     let isSignificant = reader.bool("significant") ?? false
+    let trace = reader.string("traceparent", bytes: 0...512)
     let effect = readEffect(&reader, kind)
     if let refusal = Refusal(reader.finish()) { throw refusal }
     guard let id, let trip, let effect else {
@@ -117,7 +119,7 @@ extension Trigger {
     }
     return Trigger(
       id: id, trip: trip, effect: effect, isSignificant: isSignificant, sequence: sequence,
-      occurredAt: occurredAt)
+      occurredAt: occurredAt, trace: trace.flatMap { TraceContext(traceparent: $0) })
   }
 
   private static func readKind(_ reader: inout ObjectReader, expecting kind: Kind?) -> Kind {

@@ -12,6 +12,7 @@ extension Trigger {
       }
       if let sequence { $0.member("sequence", sequence) }
       if isSignificant { $0.member("significant", true) }
+      if let trace { $0.member("traceparent", trace.traceparent) }
       writeEffect(&$0)
     }
     return writer.finish()

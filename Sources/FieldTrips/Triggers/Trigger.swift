@@ -13,6 +13,8 @@ package struct Trigger: Sendable, Equatable {
   package let sequence: Int64?
   /// When it happened, by the caller's clock; whole milliseconds.
   package let occurredAt: UnixTime?
+  /// The caller's trace, if it keeps one of this.
+  package private(set) var trace: TraceContext?
 
   package enum Effect: Sendable, Equatable {
     case note(Note)
@@ -72,6 +74,13 @@ package struct Trigger: Sendable, Equatable {
     return copy
   }
 
+  /// - Parameter trace: stands in where the trigger itself has none.
+  package func with(_ trace: TraceContext?) -> Trigger {
+    var copy = self
+    copy.trace = self.trace ?? trace
+    return copy
+  }
+
   package var kind: Kind {
     switch effect {
     case .note: .note
@@ -83,7 +92,7 @@ package struct Trigger: Sendable, Equatable {
 
   package init(
     id: TriggerID, trip: TripID, effect: Effect, isSignificant: Bool = false,
-    sequence: Int64? = nil, occurredAt: UnixTime? = nil
+    sequence: Int64? = nil, occurredAt: UnixTime? = nil, trace: TraceContext? = nil
   ) {
     self.id = id
     self.trip = trip
@@ -91,5 +100,6 @@ package struct Trigger: Sendable, Equatable {
     self.isSignificant = isSignificant
     self.sequence = sequence
     self.occurredAt = occurredAt.map(\.inMilliseconds)
+    self.trace = trace
   }
 }

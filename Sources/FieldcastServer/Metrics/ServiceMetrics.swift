@@ -24,6 +24,7 @@ struct ServiceMetrics: Sendable {
     let counts = await owner.counts
     await addTriggers(to: &page, counts)
     await addPublishing(to: &page, counts)
+    await addSpans(to: &page)
     await addNotifications(to: &page)
     await addAPNs(to: &page)
     await addChannels(to: &page)
@@ -55,6 +56,13 @@ struct ServiceMetrics: Sendable {
         (["stage": "append"], times[.append]), (["stage": "commit"], times[.commit]),
         (["stage": "wait"], times[.wait]), (["stage": "broadcast"], times[.broadcast]),
       ])
+  }
+
+  private func addSpans(to page: inout MetricsPage) async {
+    guard let counts = await owner.spans?.counts else { return }
+    page.counters(
+      "fieldcast_spans", "Spans of callers' traces, by whether their collector has them.",
+      [(["outcome": "exported"], counts.exported), (["outcome": "dropped"], counts.dropped)])
   }
 
   private func addPublishing(to page: inout MetricsPage, _ counts: Owner.Counts) async {

@@ -129,7 +129,7 @@ struct LogBatch {
     draft.triggers.add(
       TriggerNote(
         id: entry.id, kind: entry.kind.rawValue, acceptedAt: entry.acceptedAt, committedAt: now,
-        revision: draft.revision, verdict: verdict))
+        revision: draft.revision, verdict: verdict, trace: trigger.trace))
     if case .end(let end) = trigger.effect {
       note(.endRequested(dismissal: end.dismissal), in: &draft)
     }

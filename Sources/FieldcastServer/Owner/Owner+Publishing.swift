@@ -241,6 +241,9 @@ extension Owner {
       budget: SendRecord.Budget(
         level: trip.publisher.bucket.level(at: clock.now),
         ratePerHour: trip.publisher.ratePerHour))
+    if let spans, !triggers.isEmpty {
+      spans.add(TraceSpans.make(of: record, trip: trip.id, using: &random))
+    }
     return record.stored()
   }
 

@@ -53,6 +53,8 @@ actor Owner {
   let settings: Settings
   let channels: ChannelManager
   let fetcher: ContentFetcher
+  /// Where callers' traces go on to; nil when nobody collects them.
+  let spans: SpanExporter?
   let desk = NotificationDesk()
   let log: ServiceLog
   /// Batches and sends: what a stop waits for, since its outcome must be stored.
@@ -79,9 +81,10 @@ actor Owner {
   init(
     store: TripStore, bell: LogBell, lanes: [AppID: AppLane],
     channels: ChannelManager, fetcher: ContentFetcher, settings: Settings, times: StageTimes,
-    clock: ServiceClock, log: ServiceLog, loop: EventLoop
+    clock: ServiceClock, log: ServiceLog, spans: SpanExporter? = nil, loop: EventLoop
   ) {
     self.store = store
+    self.spans = spans
     self.bell = bell
     self.lanes = lanes
     self.channels = channels

@@ -20,7 +20,7 @@ extension TripAPI {
       let trip = try tripID(text)
       let read = try Trigger.readBatch(request.body, trip: trip).map(Self.takenByNotes)
         .map { try Self.own($0, of: caller) }
-      let triggers = read.compactMap { try? $0.get() }
+      let triggers = read.compactMap { try? $0.get().with(request.trace) }
       var outcomes = await intake.append(triggers)[...]
       let results = read.map { result in
         switch result {
@@ -85,7 +85,7 @@ extension TripAPI {
       let ifRevision = try readIfMatch(request.fields["if-match"])
       let trigger = try Trigger.read(request.body, kind: .state, trip: trip)
       if case .state(let state) = trigger.effect { try await check(state, of: trip) }
-      return try await takeOne(trigger, ifRevision: ifRevision)
+      return try await takeOne(trigger.with(request.trace), ifRevision: ifRevision)
     }
   }
 
@@ -104,7 +104,7 @@ extension TripAPI {
       if case .end(let end) = trigger.effect, let state = end.finalState {
         try await check(state, of: trip)
       }
-      return try await takeOne(trigger, ifRevision: nil)
+      return try await takeOne(trigger.with(request.trace), ifRevision: nil)
     }
   }
 
@@ -175,6 +175,13 @@ private struct NoteResult {
     }
     writer.member("status", status)
     if let position { writer.member("position", "\(position)") }
+  }
+}
+
+extension HTTPRequest {
+  /// The trace that the caller keeps.
+  fileprivate var trace: TraceContext? {
+    fields["traceparent"].flatMap { TraceContext(traceparent: $0) }
   }
 }
 

@@ -120,6 +120,7 @@ package actor Service {
       group.addTask { await self.parts.tendChannels() }
       group.addTask { await self.parts.forgetPeopleRegularly() }
       group.addTask { await self.parts.reporter.run() }
+      group.addTask { await self.parts.spans?.run() }
       group.addTask { await self.parts.dashboard.run() }
       group.addTask { await self.watchCertificate() }
       await waitUntilDrainedOrCutOff()
@@ -145,6 +146,7 @@ package actor Service {
     await parts.channels.drain()
     await parts.owner.drain()
     await parts.leases.drain()
+    await parts.spans?.flush()
     await waitUntilEnded()
     loop.cancel(timer)
     await parts.close()

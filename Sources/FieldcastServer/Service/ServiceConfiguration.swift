@@ -45,6 +45,8 @@ package struct ServiceConfiguration: Sendable {
   /// Stands in for the name server where content is fetched: the addresses of a host. Nil asks the
   /// system.
   package var contentLookUp: (@Sendable (_ host: String) -> [String])?
+  /// Who collects the spans of callers' traces; nil keeps none.
+  package var collector: TraceCollector?
   package var clock = ServiceClock()
   /// Unique among running nodes, and the same after a restart.
   package var node: String

@@ -24,6 +24,7 @@ struct ServiceParts: Sendable {
   let api: TripAPI
   let reporter: NodeReporter
   let dashboard: Dashboard
+  let spans: SpanExporter?
   let times: StageTimes
   let clock: ServiceClock
   let loop: EventLoop
@@ -180,12 +181,15 @@ struct ServiceParts: Sendable {
       configuration.contentHosts, lookUp: configuration.contentLookUp, clock: clock, loop: loop)
     var notifications = configuration.notifications
     notifications.claim = clock.scaled(notifications.claim)
+    let spans = configuration.collector.map {
+      SpanExporter(collector: $0, node: configuration.node, log: log, loop: loop)
+    }
     let owner = Owner(
       store: store, bell: bell, lanes: lanes, channels: channels, fetcher: fetcher,
       settings: Owner.Settings(
         activityTypes: types, policy: configuration.policy, rules: configuration.rules,
         notifications: notifications, defaultBundleID: configuration.apps[0].bundleID),
-      times: times, clock: clock, log: log, loop: loop)
+      times: times, clock: clock, log: log, spans: spans, loop: loop)
     let leases = LeaseKeeper(
       node: configuration.node, leaseLife: configuration.leaseLife, store: store, owner: owner,
       log: log, loop: loop)
@@ -223,8 +227,8 @@ struct ServiceParts: Sendable {
       intake: intake, subscriber: subscriber,
       pubSub: PubSubDoor(door: door("pubsub"), subscriber: subscriber), reader: reader,
       stream: StreamDoor(door: door("stream"), reader: reader), api: api, reporter: reporter,
-      dashboard: Dashboard(views: views, clock: clock, log: log, loop: loop), times: times,
-      clock: clock, loop: loop, log: log)
+      dashboard: Dashboard(views: views, clock: clock, log: log, loop: loop), spans: spans,
+      times: times, clock: clock, loop: loop, log: log)
   }
 
   private static func makeClients(

@@ -136,6 +136,7 @@ extension TriggerNotes {
           $0.int(note.committedAt.milliseconds)
           $0.int(note.revision.number)
           $0.string(note.verdict.rawValue)
+          if let trace = note.trace { $0.string(trace.traceparent) }
         }
       }
     }
@@ -156,7 +157,7 @@ extension TriggerNote {
     else { return nil }
     self.init(
       id: id, kind: kind, acceptedAt: acceptedAt, committedAt: committedAt, revision: revision,
-      verdict: verdict)
+      verdict: verdict, trace: value[6]?.string.flatMap { TraceContext(traceparent: $0) })
   }
 }
 

@@ -21,6 +21,8 @@ struct TriggerNote: Sendable, Equatable {
   /// The trip's after it.
   var revision: Revision
   var verdict: Verdict
+  /// The caller's trace, if it keeps one.
+  var trace: TraceContext?
 }
 
 /// The triggers that wait for a broadcast, or that one carried: the first few and the last few, as
@@ -40,6 +42,7 @@ struct TriggerNotes: Sendable, Equatable {
     var committedAt: UnixTime
     var revision: Revision
     var verdict: TriggerNote.Verdict
+    var trace: TraceContext?
   }
 
   private var entries: [Entry] = []
@@ -67,7 +70,7 @@ struct TriggerNotes: Sendable, Equatable {
       return TriggerNote(
         id: String(decoding: ids[from..<from + entry.idLength], as: UTF8.self), kind: entry.kind,
         acceptedAt: entry.acceptedAt, committedAt: entry.committedAt, revision: entry.revision,
-        verdict: entry.verdict)
+        verdict: entry.verdict, trace: entry.trace)
     }
   }
 
@@ -127,7 +130,8 @@ struct TriggerNotes: Sendable, Equatable {
     entries.append(
       Entry(
         idLength: note.id.utf8.count, kind: note.kind, acceptedAt: note.acceptedAt,
-        committedAt: note.committedAt, revision: note.revision, verdict: note.verdict))
+        committedAt: note.committedAt, revision: note.revision, verdict: note.verdict,
+        trace: note.trace))
     ids += note.id.utf8
   }
 }

@@ -157,8 +157,8 @@ enum ServiceOptions {
       environment.spec, teamID.spec, keyID.spec, keyFile.spec, push.spec, management.spec,
       trust.spec, proxy.spec, tokens.spec, contentHosts.spec, node.spec, activityTypes.spec,
       acceptTypeChanges.spec, policy.spec, budget.spec, burst.spec, appRate.spec, channelGrace.spec,
-      warmChannels.spec,
-      channelQuota.spec, reconcile.spec, lease.spec, grace.spec, clock.spec,
+      warmChannels.spec, channelQuota.spec, reconcile.spec, lease.spec, grace.spec, collector.spec,
+      clock.spec,
     ] + door
 
   // MARK: Reading
@@ -191,6 +191,7 @@ enum ServiceOptions {
       minutes > 0 ? .nanoseconds(Int64(minutes * 60e9)) : nil
     configuration.leaseLife = arguments.duration(of: lease)
     configuration.grace = arguments.duration(of: grace)
+    configuration.collector = try traceCollector(from: arguments)
     configuration.clock = try clock(from: arguments)
     return configuration
   }
