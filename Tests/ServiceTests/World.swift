@@ -266,7 +266,11 @@ struct TestCaller: Sendable {
   let redis: any ConnectedRedis
 
   init(port: Int, redis: any ConnectedRedis, loop: EventLoop) {
-    rest = HTTP1Client(endpoint: .tcp(host: "127.0.0.1", port: port), loop: loop)
+    self.init(endpoint: .tcp(host: "127.0.0.1", port: port), redis: redis, loop: loop)
+  }
+
+  private init(endpoint: Endpoint, redis: any ConnectedRedis, loop: EventLoop) {
+    rest = HTTP1Client(endpoint: endpoint, loop: loop)
     self.redis = redis
   }
 
@@ -274,6 +278,9 @@ struct TestCaller: Sendable {
   var endpoint: Endpoint { rest.endpoint }
 
   func close() async { await rest.close() }
+
+  /// With a connection of its own, on which no other's slow answer is waited for.
+  func another() -> TestCaller { TestCaller(endpoint: endpoint, redis: redis, loop: redis.loop) }
 
   struct Answer: Sendable {
     let status: Int

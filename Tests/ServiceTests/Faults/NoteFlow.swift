@@ -53,22 +53,46 @@ final class NoteFlow: Sendable {
   func feed(_ trip: TestCaller.Trip, after earlier: Int64, seed: UInt64) async throws {
     var random = SplitMix64(seed: seed)
     var number = earlier
+    let caller = caller.another()
     repeat {
       number += 1
       let doors: [Bool] = [[true], [true], [false], [true, false], [false, true]][random.below(5)]
       for isREST in doors {
-        while !(await send("\(number)", to: trip, byREST: isREST)) {
+        while !(await send("\(number)", to: trip, by: caller, isREST: isREST)) {
           progress.withLock { $0.refusals += 1 }
           try await loop.sleep(for: .milliseconds(20 + random.below(60)))
         }
       }
       progress.withLock { $0.counts[trip.id, default: 0] += 1 }
       try await loop.sleep(for: .milliseconds(10 + random.below(40)))
-    } while !progress.withLock({ $0.isStopped })
+    } while !isStopped
+    await caller.close()
   }
 
-  private func send(_ id: String, to trip: TestCaller.Trip, byREST: Bool) async -> Bool {
-    if byREST {
+  /// Reads a trip again and again until stopped.
+  ///
+  /// - Returns: the revisions as they were answered.
+  func watch(_ trip: TestCaller.Trip) async throws -> [Int64] {
+    let caller = caller.another()
+    var revisions: [Int64] = []
+    while !isStopped {
+      if let answer = try? await caller.call("GET", "/v1/trips/\(trip.id)"),
+        let revision = answer.body["revision"]?.int64
+      {
+        revisions.append(revision)
+      }
+      try await loop.sleep(for: .milliseconds(50))
+    }
+    await caller.close()
+    return revisions
+  }
+
+  private var isStopped: Bool { progress.withLock { $0.isStopped } }
+
+  private func send(
+    _ id: String, to trip: TestCaller.Trip, by caller: TestCaller, isREST: Bool
+  ) async -> Bool {
+    if isREST {
       let answer = try? await caller.call(
         "POST", "/v1/trips/\(trip.id)/notes", #"{"id":"\#(id)"}"#)
       return answer?.status == 202
