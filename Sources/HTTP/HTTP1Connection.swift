@@ -26,6 +26,8 @@ final class HTTP1Connection: @unchecked Sendable {
   private var timer: LoopTimer?
   /// Counts requests, so that an answer that comes after its deadline finds no taker.
   private var requestNumber = 0
+  /// Bytes of events that were given to the stream.
+  private var eventBytes = 0
   /// The client has sent its last request; it may wait for the answer.
   private var isInputEnded = false
   private var isClosed = false
@@ -258,28 +260,38 @@ final class HTTP1Connection: @unchecked Sendable {
     phase = .streaming(events)
     for bytes in waiting { writeEvent(bytes) }
     if server.isDraining { return serverDrains() }
-    armHeartbeat(events, unreadSince: nil)
+    armHeartbeat(events, stuck: nil)
   }
 
   private func writeEvent(_ bytes: [UInt8]) {
     guard case .streaming(let events) = phase else { return }
-    guard stream.pendingOutputBytes + bytes.count <= events.maxPendingBytes else {
+    events.written(bytes.count)
+    guard stream.pendingOutputBytes <= events.maxPendingBytes else {
       return endEvents(saying: .tooSlow)
     }
+    eventBytes += bytes.count
     stream.write(bytes)
   }
 
-  /// - Parameter unreadSince: since when each look, one a heartbeat, has found something unread.
-  private func armHeartbeat(_ events: ServerSentEvents, unreadSince: Moment?) {
+  /// - Parameter stuck: how much the client had taken in, and since when it has taken no more while
+  ///   something was unread at each look, one a heartbeat.
+  private func armHeartbeat(_ events: ServerSentEvents, stuck: (taken: Int, since: Moment)?) {
     guard case .streaming = phase else { return }
     arm(after: events.heartbeat) { connection in
-      let now = connection.loop.now
-      let since = connection.stream.pendingOutputBytes > 0 ? unreadSince ?? now : nil
-      if let since, now - since >= connection.configuration.writeTimeout {
+      let (now, unread) = (connection.loop.now, connection.stream.pendingOutputBytes)
+      guard unread > 0 else {
+        let comment: [UInt8] = [0x3a, 0x0a, 0x0a]
+        connection.eventBytes += comment.count
+        connection.stream.write(comment)
+        return connection.armHeartbeat(events, stuck: nil)
+      }
+      let taken = connection.eventBytes - unread
+      // Who reads slowly reads: what is sent next is up to the one who sends it.
+      let last = stuck.flatMap { taken > $0.taken ? nil : $0 } ?? (taken: taken, since: now)
+      if now - last.since >= connection.configuration.writeTimeout {
         return connection.endEvents(saying: .tooSlow)
       }
-      connection.writeEvent([0x3a, 0x0a, 0x0a])
-      connection.armHeartbeat(events, unreadSince: since)
+      connection.armHeartbeat(events, stuck: last)
     }
   }
 

@@ -49,9 +49,10 @@ package struct ServerSentEvent: Sendable, Hashable {
 
 /// A reply that goes on: events for one listener, for as long as both sides like.
 ///
-/// A listener that reads too slowly is cut off, since to wait for it would hold up memory, and to
-/// leave events out would show it something that never was. Whose events replace each other may ask
-/// ``unreadBytes`` and send the newest alone.
+/// A listener that has left too much unread when another event comes is cut off, since to wait for it
+/// would hold up memory, and to leave events out would show it something that never was. Whose events
+/// replace each other may ask ``unreadBytes`` and send the newest alone. However long an event is, a
+/// listener that keeps up gets it.
 package final class ServerSentEvents: Sendable {
   /// Why the server ends a reply that could go on.
   package enum Ending: String, Sendable {
@@ -67,8 +68,12 @@ package final class ServerSentEvents: Sendable {
   }
 
   private struct State {
+    /// From before there was a connection.
     var waiting: [[UInt8]] = []
+    /// Sent and not yet written by the connection.
     var waitingBytes = 0
+    /// More waited for the connection than may.
+    var isOverfull = false
     var sink: Sink?
     var isClosed = false
   }
@@ -76,7 +81,7 @@ package final class ServerSentEvents: Sendable {
   /// A comment is sent each time so much time has passed, whatever events there were, so that nothing
   /// between us forgets the connection, and one who reads nothing is noticed.
   package let heartbeat: Duration
-  /// A listener with more than this unread is cut off.
+  /// A listener with more than this unread is cut off when another event comes.
   package let maxPendingBytes: Int
   package let fields: HTTPFields
   let farewell: @Sendable (Ending) -> ServerSentEvent?
@@ -102,18 +107,20 @@ package final class ServerSentEvents: Sendable {
 
   /// What was sent and not yet taken by the system; to be asked on the server's loop.
   package var unreadBytes: Int {
-    let sink: Sink? = state.withLock { $0.sink }
-    return sink?.unread() ?? state.withLock { $0.waitingBytes }
+    let (sink, waiting) = state.withLock { ($0.sink, $0.waitingBytes) }
+    return waiting + (sink?.unread() ?? 0)
   }
 
   /// Sends an event; from any thread. Nothing happens when the listener is gone.
   package func send(_ event: ServerSentEvent) {
     let sink: Sink? = state.withLock { state in
-      guard !state.isClosed else { return nil }
-      if let sink = state.sink { return sink }
+      guard !state.isClosed, !state.isOverfull else { return nil }
+      if state.sink == nil {
+        state.isOverfull = state.waitingBytes > maxPendingBytes
+        state.waiting.append(event.bytes)
+      }
       state.waitingBytes += event.bytes.count
-      if state.waitingBytes <= maxPendingBytes { state.waiting.append(event.bytes) }
-      return nil
+      return state.sink
     }
     sink?.write(event.bytes)
   }
@@ -124,15 +131,19 @@ package final class ServerSentEvents: Sendable {
     if let sink { sink.close() } else { ended() }
   }
 
-  /// The connection takes over; returns what was sent before.
+  /// The connection takes over; returns what was sent before, and nil if that is too much, or nothing
+  /// is wanted any more. It calls ``written(_:)`` for all that it writes.
   func attach(_ sink: Sink) -> [[UInt8]]? {
     state.withLock { state in
-      guard !state.isClosed else { return nil }
+      guard !state.isClosed, !state.isOverfull else { return nil }
       state.sink = sink
       defer { state.waiting = [] }
       return state.waiting
     }
   }
+
+  /// The connection has written so many bytes of events.
+  func written(_ count: Int) { state.withLock { $0.waitingBytes -= count } }
 
   /// The connection is over.
   func ended() {

@@ -273,6 +273,52 @@ private let patience: Duration = .seconds(20)
     }
   }
 
+  @Test func `reach a listener that reads, however long they are`() async throws {
+    try await TestSite.run { site in
+      let peer = try await RawPeer.connect(to: site.endpoint, on: site.loop)
+      peer.send("GET /events HTTP/1.1\r\nHost: a\r\n\r\n")
+      _ = await peer.received("early")
+      let source = site.lastEvents
+      // Half as much again as may be unread.
+      source.send(ServerSentEvent(data: String(repeating: "x", count: 300_000) + "whole"))
+      _ = await peer.received("whole\n\n")
+      source.send(ServerSentEvent(data: "another"))
+      _ = await peer.received("another\n\n")
+      #expect(!source.isClosed)
+      source.close()
+      #expect(await site.server.counts().slowClientsCut == 0)
+    }
+  }
+
+  @Test func `leave a listener alone that reads slowly`() async throws {
+    var quick = HTTPServerConfiguration()
+    quick.writeTimeout = .milliseconds(150)
+    try await TestSite.run(configuration: quick) { site in
+      let peer = try await RawPeer.connect(to: site.endpoint, on: site.loop)
+      peer.send("GET /events HTTP/1.1\r\nHost: a\r\n\r\n")
+      _ = await peer.received("early")
+      let source = site.lastEvents
+      let event = ServerSentEvent(data: String(repeating: "x", count: 100_000))
+      func unread() async -> Int {
+        await withUnsafeContinuation { continuation in
+          site.server.loop.execute { continuation.resume(returning: source.unreadBytes) }
+        }
+      }
+      let end = MonotonicClock.now() + .milliseconds(900)
+      while MonotonicClock.now() < end, !source.isClosed {
+        // At each heartbeat something is unread; now and then it reads some of it.
+        peer.stopReading()
+        while await unread() < 100_000, !source.isClosed { source.send(event) }
+        try await site.loop.sleep(for: .milliseconds(20))
+        peer.goOnReading()
+        try await site.loop.sleep(for: .milliseconds(1))
+      }
+      #expect(!source.isClosed)
+      #expect(await site.server.counts().slowClientsCut == 0)
+      source.close()
+    }
+  }
+
   @Test func `cut a listener off that reads nothing, however little waits for it`() async throws {
     var quick = HTTPServerConfiguration()
     quick.writeTimeout = .milliseconds(200)
