@@ -169,7 +169,27 @@ import Transport
       #expect(first.revision == Revision(1) && first.waitingChanges == 0)
       #expect(first.life.phase == .live && first.changedAt == nil)
       #expect(try glances[2].get() == nil)
-      #expect(Set(try await store.unpublishedTrips()) == Set(trips.dropLast()))
+      let moving = try await store.someUnpublishedTrips(from: 3, limit: 100)
+      #expect(Set(moving) == Set(trips.dropLast()))
+    }
+  }
+
+  @Test func `is looked for among those that move no further than is said`() async throws {
+    try await withStore(partitions: 4) { (store, _) async throws in
+      let trips = (0..<40).map { _ in randomTrip() }
+      for trip in trips { _ = try await store.createTrip(newTrip(trip), at: start) }
+      #expect(try await store.someUnpublishedTrips(from: 0, limit: 8).count <= 8)
+      // Of one partition after the other, and of each other ones in time.
+      var found: Set<TripID> = []
+      var looks = 0
+      while found.count < trips.count, looks < 2_000 {
+        let some = try await store.someUnpublishedTrips(from: looks, limit: 1)
+        #expect(some.allSatisfy { store.partition(of: $0).number == looks % 4 })
+        #expect(some.count <= 1)
+        found.formUnion(some)
+        looks += 1
+      }
+      #expect(found == Set(trips))
     }
   }
 }

@@ -12,6 +12,12 @@ package struct Revision: Hashable, Comparable, Sendable {
   package static let first = Revision(1)
   package var next: Revision { Revision(number + 1) }
 
+  /// Changes up to this one that no accepted broadcast at priority 10 carries. The first state is
+  /// none: members join with it.
+  package func changes(since published: Revision) -> Int64 {
+    max(0, number - max(published.number, Self.first.number))
+  }
+
   package static func < (left: Revision, right: Revision) -> Bool { left.number < right.number }
 }
 

@@ -40,13 +40,8 @@ final class CallerLimits: Sendable {
   ///
   /// - Returns: nil if it may be answered, otherwise how long to wait for the next.
   func delay(of caller: Caller, from address: String, at now: Moment) -> Duration? {
-    let (key, rate): (String, Rate?) =
-      switch caller {
-      case .anyone: ("a " + address, callerRate)
-      case .holder(let name): ("h " + name, callerRate)
-      case .member(let member): ("m " + member.text, memberRate)
-      }
-    guard let rate else { return nil }
+    guard let rate = caller.member == nil ? callerRate : memberRate else { return nil }
+    let key = caller.key(from: address)
     return state.withLock { state in
       let fresh = TokenBucket(
         refillInterval: rate.interval, capacity: rate.burst, level: Double(rate.burst), at: now)

@@ -14,6 +14,15 @@ enum Caller: Sendable, Equatable {
 
   var member: MemberID? { if case .member(let member) = self { member } else { nil } }
 
+  /// By what one caller is told from others; `address` where nobody is asked who it is.
+  func key(from address: String) -> String {
+    switch self {
+    case .anyone: "a " + address
+    case .holder(let name): "h " + name
+    case .member(let member): "m " + member.text
+    }
+  }
+
   /// - Throws: 403 where a member speaks for somebody else.
   func mayActAs(_ member: MemberID) throws(ProblemError) {
     guard case .member(let own) = self, own != member else { return }

@@ -21,6 +21,14 @@ extension Router {
     add(method, template, scopes, door, membersMay: false) { routed, _ in await handler(routed) }
   }
 
+  /// The same, for a handler that must know who calls.
+  mutating func onKnown(
+    _ method: String, _ template: String, for scopes: Set<AccessScope>, by door: Doorkeeper,
+    _ handler: @escaping AdmittedHandler
+  ) {
+    add(method, template, scopes, door, membersMay: false, handler)
+  }
+
   /// Adds a route that members may use for themselves, too: the handler sees to it that it is for
   /// nobody else.
   mutating func onOwn(

@@ -8,7 +8,8 @@ internal import TripStore
 /// What `GET /v1/events` tells, to as many as listen.
 ///
 /// It looks once a second while somebody listens, and not at all while nobody does; what several
-/// want is read once. Nearly all of it is read from the store, so that any node can tell of trips
+/// want is read once. Each part is read by itself, so that one which cannot be read, or takes long,
+/// holds up no other. Nearly all of it is read from the store, so that any node can tell of trips
 /// that another one owns. Each event tells the whole of its part, so a newer one replaces the one
 /// before: a listener that comes back needs no more than what a new one gets, and one that reads
 /// slowly gets the newest when it has read what it was sent.
@@ -17,34 +18,44 @@ actor Dashboard {
     loop.serial.asUnownedSerialExecutor()
   }
 
-  private struct Feed {
+  struct Feed {
     let wish: EventWish
     let events: ServerSentEvents
+    /// Who listens, to count them by.
+    let caller: String
     /// What it was told of each part last.
     var told: [String: [UInt8]] = [:]
   }
 
-  /// Real time, from the end of one look to the begin of the next.
+  /// Real time, from one look to the next.
   static let period = Duration.seconds(1)
   /// Whoever comes does not wait that long, unless many come.
   private static let newcomersPeriod = Duration.milliseconds(100)
   static let mostListeners = 64
+  /// So many of them may be one caller's: the others are for others.
+  static let mostOfOneCaller = 16
   /// A listener with more than this unread is told more when it has read it.
   private static let mostUnread = 65_536
 
   nonisolated let loop: EventLoop
-  private let views: DashboardViews
+  let views: DashboardViews
   private let clock: ServiceClock
   private let log: ServiceLog
-  private var feeds: [Int: Feed] = [:]
+  private(set) var feeds: [Int: Feed] = [:]
   private var nextFeed = 0
-  private var index = TripIndex()
-  /// The trips that each list shows, as the index is now; those of new wishes are missing.
-  private var shownTrips: [EventWish: [TripID]] = [:]
-  private var readings: [EventWish.Part: (bytes: [UInt8], at: Moment)] = [:]
+
+  // What was read of each part.
+  var list = TripList()
+  var pages: [TripID: (bytes: [UInt8], at: Moment)] = [:]
+  private var readings: [EventWish.Part: [UInt8]] = [:]
+  private var reading: Set<EventWish.Part> = []
+  private var lastReads: [EventWish.Part: Moment] = [:]
+  /// Why a part cannot be read now.
+  private var troubles: [EventWish.Part: String] = [:]
+
+  private let nursery: Nursery
   private var lastLook = Moment.distantPast
   private var hasNewcomers = false
-  private var trouble = ""
   private var timer: LoopTimer?
   private var sleeper: UnsafeContinuation<Void, Never>?
   private var isClosed = false
@@ -54,6 +65,7 @@ actor Dashboard {
     self.clock = clock
     self.log = log
     self.loop = loop
+    nursery = Nursery(loop: loop)
   }
 
   // MARK: Listeners
@@ -61,18 +73,15 @@ actor Dashboard {
   /// Begins to tell somebody.
   ///
   /// - Parameter scopes: what the caller's token allows.
-  func listen(_ routed: RoutedRequest, scopes: Set<AccessScope>) -> HTTPReply {
+  func listen(
+    _ routed: RoutedRequest, scopes: Set<AccessScope>, by caller: Caller
+  ) -> HTTPReply {
     let wish: EventWish
     do throws(Refusal) { wish = try EventWish(routed.query, scopes: scopes) } catch {
       return .response(ProblemDocument(error).response)
     }
-    guard feeds.count < Self.mostListeners, !isClosed else {
-      return .response(
-        ProblemDocument(
-          .tooManyListeners, "This node tells \(Self.mostListeners) listeners at most.",
-          retryAfter: 10
-        ).response)
-    }
+    let caller = caller.key(from: routed.context.peerAddress)
+    if let refusal = refusal(of: caller) { return .response(refusal) }
     let id = nextFeed
     nextFeed += 1
     let events = ServerSentEvents(
@@ -80,10 +89,23 @@ actor Dashboard {
       fields: ["x-accel-buffering": "no"], onClose: { [weak self] in self?.left(id) },
       farewell: { Self.farewell($0) })
     events.send(hello(wish, scopes))
-    feeds[id] = Feed(wish: wish, events: events)
+    feeds[id] = Feed(wish: wish, events: events, caller: caller)
     hasNewcomers = true
     wake()
     return .events(events)
+  }
+
+  private func refusal(of caller: String) -> HTTPResponse? {
+    let sentence: String
+    if feeds.count >= Self.mostListeners || isClosed {
+      sentence = "This node tells \(Self.mostListeners) listeners at most."
+    } else if feeds.values.count(where: { $0.caller == caller }) >= Self.mostOfOneCaller {
+      sentence =
+        "You listen \(Self.mostOfOneCaller) times at this node, and no more are one caller's."
+    } else {
+      return nil
+    }
+    return ProblemDocument(.tooManyListeners, sentence, retryAfter: 10).response
   }
 
   private nonisolated func left(_ id: Int) {
@@ -93,9 +115,11 @@ actor Dashboard {
   private func forget(_ id: Int) {
     feeds[id] = nil
     guard feeds.isEmpty else { return }
-    index = TripIndex()
-    shownTrips = [:]
+    list = TripList(after: list)
+    pages = [:]
     readings = [:]
+    lastReads = [:]
+    troubles = [:]
   }
 
   private func hello(_ wish: EventWish, _ scopes: Set<AccessScope>) -> ServerSentEvent {
@@ -117,7 +141,7 @@ actor Dashboard {
     let reason =
       switch ending {
       case .shutdown: "This node is shutting down."
-      case .tooSlow: "Too much was left unread. What is sent next is all of it again."
+      case .tooSlow: "Nothing was read for too long. What is sent next is all of it again."
       }
     var writer = JSONWriter()
     writer.object {
@@ -132,10 +156,14 @@ actor Dashboard {
   /// Looks and tells until closed or cancelled.
   func run() async {
     await withTaskCancellationHandler {
-      while await isNextLookDue() {
-        hasNewcomers = false
-        await look()
-        lastLook = loop.now
+      await withTaskGroup(of: Void.self) { group in
+        group.addTask { await self.nursery.run() }
+        while await isNextLookDue() {
+          hasNewcomers = false
+          lastLook = loop.now
+          look()
+        }
+        nursery.close()
       }
     } onCancel: {
       loop.execute { self.assumeIsolated { $0.close() } }
@@ -168,89 +196,88 @@ actor Dashboard {
     sleeper = nil
   }
 
-  private func look() async {
+  private func look() {
+    for part in EventWish.Part.allCases where isWanted(part) && isDue(part) {
+      reading.insert(part)
+      lastReads[part] = loop.now
+      nursery.start { [self] in await read(part) }
+    }
+    for part in EventWish.Part.allCases { tell(part) }
+    tellOfTroubles()
+  }
+
+  private func isDue(_ part: EventWish.Part) -> Bool {
+    guard !reading.contains(part) else { return false }
+    if part == .trip,
+      wishes(for: .trip).contains(where: { $0.trip.map { pages[$0] == nil } ?? false })
+    {
+      return true
+    }
+    return lastReads[part].map { loop.now - $0 >= views.period(of: part) } ?? true
+  }
+
+  private func read(_ part: EventWish.Part) async {
     var reason = ""
     do throws(StoreError) {
-      try await tellOfTrips()
-      try await tellOfEachTrip()
-      try await tellOfTheRest()
+      switch part {
+      case .trips: try await gatherTrips()
+      case .trip: try await readPages()
+      case .channels, .nodes, .health, .deadLetters:
+        let bytes = try await views.read(part)
+        if !feeds.isEmpty { readings[part] = bytes }
+      }
     } catch {
       reason = "\(error)"
     }
-    if reason != trouble, !reason.isEmpty {
-      log.warning("what is watched cannot be read now", ["reason": reason])
+    reading.remove(part)
+    if !reason.isEmpty, !troubles.values.contains(reason) {
+      log.warning(
+        "what is watched cannot be read now", ["part": part.rawValue, "reason": reason])
     }
-    trouble = reason
-    var writer = JSONWriter()
-    writer.object { $0.member("reason", reason) }
-    tell(.none, "store", writer.finish())
+    troubles[part] = reason.isEmpty ? nil : reason
+    tell(part)
+    tellOfTroubles()
   }
 
-  private func tellOfTrips() async throws(StoreError) {
-    guard isWanted(.trips) else { return }
-    let shown = wishes(for: .trips).flatMap { shownTrips[$0] ?? index.newest(for: $0).ids }
-    shownTrips = [:]
-    try await advanceIndex(shown: Set(shown))
-    let totals = index.totals
-    // Each wish goes through all trips, however many listeners have it.
-    for wish in wishes(for: .trips) {
-      let newest = index.newest(for: wish)
-      shownTrips[wish] = newest.ids
-      let event = index.written(newest, totals)
-      for (id, feed) in feeds where feed.wish == wish { tell(id, "trips", event) }
-    }
-  }
-
-  private func advanceIndex(shown: Set<TripID>) async throws(StoreError) {
-    // Taken out while it reads, so that it is not copied whole: nobody else looks at it.
-    var taken = index
-    index = TripIndex()
-    defer { if !feeds.isEmpty { index = taken } }
-    try await taken.advance(views.store, shown: shown)
-  }
-
-  private func tellOfEachTrip() async throws(StoreError) {
-    for trip in Set(wishes(for: .trip).compactMap(\.trip)) {
-      let page = try await views.page(of: trip)
-      for (id, feed) in feeds where feed.wish.trip == trip && feed.wish.parts.contains(.trip) {
-        tell(id, "trip", page)
-      }
-    }
-  }
-
-  private func tellOfTheRest() async throws(StoreError) {
-    for part in [EventWish.Part.health, .nodes, .channels, .deadLetters] where isWanted(part) {
-      var reading = readings[part]
-      if let at = reading?.at, loop.now - at >= views.period(of: part) { reading = nil }
-      let bytes: [UInt8]
-      if let reading {
-        bytes = reading.bytes
-      } else {
-        bytes = try await views.read(part)
-        readings[part] = (bytes, loop.now)
-      }
-      for (id, feed) in feeds where feed.wish.parts.contains(part) {
-        tell(id, part.rawValue, bytes)
-      }
-    }
-  }
-
-  private func isWanted(_ part: EventWish.Part) -> Bool {
+  func isWanted(_ part: EventWish.Part) -> Bool {
     feeds.values.contains { $0.wish.parts.contains(part) }
   }
 
-  private func wishes(for part: EventWish.Part) -> Set<EventWish> {
+  func wishes(for part: EventWish.Part) -> Set<EventWish> {
     Set(feeds.values.lazy.map(\.wish).filter { $0.parts.contains(part) })
   }
 
   // MARK: Telling
 
-  /// Tells a listener, or all of them, what they were not told yet.
-  private func tell(_ id: Int?, _ name: String, _ bytes: [UInt8]) {
-    for id in id.map({ [$0] }) ?? Array(feeds.keys) {
-      guard let feed = feeds[id], feed.told[name] != bytes,
-        feed.events.unreadBytes <= Self.mostUnread
-      else { continue }
+  private func tell(_ part: EventWish.Part) {
+    switch part {
+    case .trips: tellOfTrips()
+    case .trip:
+      for (trip, page) in pages {
+        tell("trip", page.bytes) { $0.trip == trip && $0.parts.contains(.trip) }
+      }
+    case .channels, .nodes, .health, .deadLetters:
+      if let bytes = readings[part] {
+        tell(part.rawValue, bytes) { $0.parts.contains(part) }
+      }
+    }
+  }
+
+  private func tellOfTroubles() {
+    let wanted = troubles.filter { isWanted($0.key) }.sorted { $0.key.rawValue < $1.key.rawValue }
+    var writer = JSONWriter()
+    writer.object {
+      $0.member("reason", wanted.first?.value ?? "")
+      $0.key("parts")
+      $0.array { list in for trouble in wanted { list.string(trouble.key.rawValue) } }
+    }
+    tell("store", writer.finish()) { _ in true }
+  }
+
+  /// Tells those listeners what they were not told yet.
+  func tell(_ name: String, _ bytes: [UInt8], _ isMeant: (EventWish) -> Bool) {
+    for (id, feed) in feeds where isMeant(feed.wish) {
+      guard feed.told[name] != bytes, feed.events.unreadBytes <= Self.mostUnread else { continue }
       feeds[id]?.told[name] = bytes
       feed.events.send(ServerSentEvent(name: name, bytes: bytes))
     }

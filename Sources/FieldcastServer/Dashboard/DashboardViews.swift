@@ -13,10 +13,11 @@ struct DashboardViews: Sendable {
   let apps: [AppID]
   let quota: ChannelQuota
 
-  /// How old what was read may be; real time. What changes seldom, or costs more, is read less often.
+  /// From one reading to the next; real time. What changes seldom, or costs more, is read less often.
   func period(of part: EventWish.Part) -> Duration {
     switch part {
-    case .trips, .trip: .zero
+    // Not with each newcomer, and in time for the next look.
+    case .trips, .trip: Dashboard.period * 9 / 10
     case .health, .deadLetters: NodeReporter.period
     // A read of two keys for each partition.
     case .nodes: max(.seconds(3), .milliseconds(store.partitionCount * 4))
@@ -26,7 +27,7 @@ struct DashboardViews: Sendable {
 
   func read(_ part: EventWish.Part) async throws(StoreError) -> [UInt8] {
     switch part {
-    case .health: try await health()
+    case .health: await health()
     case .nodes: try await nodes()
     case .channels: try await channels()
     case .deadLetters: try await deadLetters()
@@ -36,15 +37,16 @@ struct DashboardViews: Sendable {
 
   // MARK: One trip
 
-  /// A trip's page; one that says that there is none if there is none.
+  /// A trip's page; one that says that there is none if there is none, or that it cannot be read.
   func page(of trip: TripID) async throws(StoreError) -> [UInt8] {
-    guard let timeline = try await owner.timeline(of: trip) else {
-      var writer = JSONWriter()
-      writer.object {
-        $0.member("trip", trip.text)
-        $0.member("unknown", true)
-      }
-      return writer.finish()
+    let known: TripTimeline?
+    do throws(StoreError) {
+      known = try await owner.timeline(of: trip)
+    } catch .unexpectedReply(let reason) {
+      return Self.page(of: trip) { $0.member("unreadable", reason) }
+    }
+    guard let timeline = known else {
+      return Self.page(of: trip) { $0.member("unknown", true) }
     }
     return TripPage(
       timeline: timeline, policy: owner.settings.policy, node: try await store.node(of: trip),
@@ -52,16 +54,35 @@ struct DashboardViews: Sendable {
     ).written()
   }
 
+  private static func page(
+    of trip: TripID, _ write: (inout JSONWriter) -> Void
+  ) -> [UInt8] {
+    var writer = JSONWriter()
+    writer.object {
+      $0.member("trip", trip.text)
+      write(&$0)
+    }
+    return writer.finish()
+  }
+
   // MARK: Nodes
 
-  /// How each node fares, by its own report; this one's is of this moment.
-  private func health() async throws(StoreError) -> [UInt8] {
-    var reports = try await store.nodeReports()
+  /// How each node fares, by its own report; this one's is of this moment, also when Redis, which
+  /// has the others', cannot be asked.
+  private func health() async -> [UInt8] {
+    var reports: [(node: String, report: [UInt8]?)] = []
+    var problem = await reporter.whyNotConnected
+    if problem == nil {
+      do throws(StoreError) { reports = try await store.nodeReports() } catch {
+        problem = "\(error)"
+      }
+    }
     let own = await reporter.written()
     reports.removeAll { $0.node == node }
     reports.append((node, own))
     var writer = JSONWriter(reservingCapacity: 8_192)
     writer.object {
+      if let problem { $0.member("problem", problem) }
       $0.key("nodes")
       $0.array { list in
         for (name, report) in reports.sorted(by: { $0.node < $1.node }) {
@@ -83,6 +104,7 @@ struct DashboardViews: Sendable {
     let living = try await store.nodeReports().map(\.node)
     // A node that died a moment ago may still hold leases.
     let names = Set(tenures.compactMap(\.node)).union(living).sorted()
+    let isDrawn = tenures.count <= Self.mostDrawnPartitions
     var writer = JSONWriter(reservingCapacity: 4_096)
     writer.object {
       $0.key("nodes")
@@ -98,17 +120,27 @@ struct DashboardViews: Sendable {
           }
         }
       }
-      // By partition: the place of its owner in the list, -1 for none, and the epoch.
-      $0.key("owners")
-      $0.array { list in
-        for tenure in tenures {
-          list.int(tenure.node.flatMap { names.firstIndex(of: $0) } ?? -1)
-        }
-      }
-      $0.key("epochs")
-      $0.array { list in for tenure in tenures { list.int(tenure.epoch.number) } }
+      $0.member("partitions", tenures.count)
+      $0.member("unowned", tenures.count { $0.node == nil })
+      if isDrawn { Self.write(tenures, of: names, to: &$0) }
     }
     return writer.finish()
+  }
+
+  /// More would be an event of a megabyte, and nobody tells them apart.
+  private static let mostDrawnPartitions = 4_096
+
+  /// By partition: the place of its owner in the list, -1 for none, and the epoch.
+  private static func write(
+    _ tenures: [Tenure], of names: [String], to writer: inout JSONWriter
+  ) {
+    let places = Dictionary(uniqueKeysWithValues: zip(names, 0...))
+    writer.key("owners")
+    writer.array { list in
+      for tenure in tenures { list.int(tenure.node.flatMap { places[$0] } ?? -1) }
+    }
+    writer.key("epochs")
+    writer.array { list in for tenure in tenures { list.int(tenure.epoch.number) } }
   }
 
   // MARK: Channels

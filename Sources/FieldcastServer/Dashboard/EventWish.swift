@@ -20,7 +20,8 @@ struct EventWish: Sendable, Hashable {
   enum Selection: String, CaseIterable, Sendable {
     case all, live, scheduled, ended
 
-    func includes(_ phase: TripPhase) -> Bool {
+    /// - Parameter phase: nil of a trip that cannot be read.
+    func includes(_ phase: TripPhase?) -> Bool {
       switch (self, phase) {
       case (.all, _), (.live, .live), (.live, .ending), (.scheduled, .scheduled), (.ended, .ended):
         true
@@ -33,9 +34,7 @@ struct EventWish: Sendable, Hashable {
   /// Those of its parts that its token does not allow.
   var refused: Set<Part> = []
   var trip: TripID?
-  var selection = Selection.all
-  /// In lower case; empty for every trip.
-  var search = ""
+  var filter = TripFilter()
   /// How many trips the list shows, 1 to 200.
   var limit = 50
 
@@ -66,9 +65,9 @@ struct EventWish: Sendable, Hashable {
       guard let selection = Selection(rawValue: phase) else {
         throw Self.refusal("phase", phase[...], Selection.allCases.map(\.rawValue))
       }
-      self.selection = selection
+      filter.selection = selection
     }
-    search = String((query["search"] ?? "").prefix(100)).lowercased()
+    filter.search = Array((query["search"] ?? "").prefix(100).lowercased().utf8)
     if let text = query["limit"] {
       guard let limit = Int(text), (1...200).contains(limit) else {
         throw Refusal(Problem(.badValue, "\"limit\" is 1 to 200, not \(text.prefix(20))."))

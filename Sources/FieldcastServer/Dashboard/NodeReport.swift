@@ -87,6 +87,11 @@ actor NodeReporter {
 
   // MARK: Writing
 
+  /// Why Redis cannot be asked now; nil while it can.
+  var whyNotConnected: String? {
+    get async { await redis.whyNotConnected.map { "\($0)" } }
+  }
+
   /// The report as JSON. Times are milliseconds since 1970 by the service's clock, spans are real.
   func written() async -> [UInt8] {
     let (partitions, trips) = (await owner.ownerships.count, await owner.tripsInMemory)

@@ -47,9 +47,9 @@ struct TripPage {
     case .opening, .gone, .unavailable: break
     }
     writer.member("storage", definition.storagePolicy.name)
-    writer.member("revision", record.revision.number)
-    writer.member("published", record.publishedRevision.number)
-    writer.member("waiting", record.life.phase == .live ? max(0, timeline.waitingChanges) : 0)
+    TripFreshness(
+      phase: record.life.phase, revision: record.revision, published: record.publishedRevision
+    ).write(to: &writer)
     if let changed = record.changedAt { writer.member("changedAt", changed.milliseconds) }
     writer.members(record.memberCounts)
   }
@@ -139,7 +139,7 @@ struct TripPage {
     }
     let waiting = timeline.present?.waiting ?? TriggerNotes(stored: record.waiting)
     writer.key("waitingTriggers")
-    write(waiting, to: &writer)
+    Self.write(waiting, to: &writer)
   }
 
   private func write(_ send: SendRecord, _ text: TimelineText, to writer: inout JSONWriter) {
@@ -157,18 +157,32 @@ struct TripPage {
       writeBucket(ratePerHour: budget.ratePerHour, to: &writer)
     }
     writer.key("triggers")
-    write(send.triggers, to: &writer)
+    Self.write(send.triggers, to: &writer)
+  }
+
+  /// Bytes of a trigger's ID that are shown: a thousand of the longest would be more than a reader
+  /// is sent at once.
+  private static let mostShownOfID = 40
+
+  static func shortened(_ id: String) -> String {
+    guard id.utf8.count > mostShownOfID else { return id }
+    var kept = Substring()
+    for character in id {
+      guard kept.utf8.count + character.utf8.count <= mostShownOfID else { break }
+      kept.append(character)
+    }
+    return kept + "…"
   }
 
   /// Each trigger as an array, since there are many: ID, kind, when it came, what became of it.
-  private func write(_ triggers: TriggerNotes, to writer: inout JSONWriter) {
+  static func write(_ triggers: TriggerNotes, to writer: inout JSONWriter) {
     writer.object {
       $0.member("count", triggers.count)
       $0.key("kept")
       $0.array { list in
         for note in triggers.notes {
           list.array {
-            $0.string(note.id)
+            $0.string(shortened(note.id))
             $0.string(note.kind)
             $0.int(note.acceptedAt.milliseconds)
             $0.string(note.verdict.rawValue)

@@ -116,8 +116,8 @@ struct Routes: Sendable {
     for file in DashboardPage.files {
       router.on("GET", file.path) { .response(file.response(to: $0.request)) }
     }
-    router.on("GET", "/v1/events", for: [.trips, .admin], by: door) { routed in
-      await dashboard.listen(routed, scopes: routed.scopes(by: door))
+    router.onKnown("GET", "/v1/events", for: [.trips, .admin], by: door) { routed, caller in
+      await dashboard.listen(routed, scopes: routed.scopes(by: door), by: caller)
     }
   }
 }

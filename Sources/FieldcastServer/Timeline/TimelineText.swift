@@ -24,7 +24,11 @@ struct TimelineText {
     case (_, .unavailable):
       "The trip has no channel: its app had none left, or may not broadcast."
     case (.ending, _): "The trip's end is asked for: nothing but the end event goes out."
-    case (.ended(let at), _): "The trip ended at \(time(at)); nothing goes out any more."
+    case (.ended(let at), _):
+      record.publishedRevision < record.revision
+        ? "The trip was over at \(time(at)) without APNs accepting its last state: nothing goes out "
+          + "any more."
+        : "The trip ended at \(time(at)); nothing goes out any more."
     case (.live, _): nil
     }
   }
@@ -51,17 +55,20 @@ struct TimelineText {
 
   private var waiting: String? {
     let count = timeline.waitingChanges
-    guard count > 0, record.life.phase == .live else {
-      return record.life.phase == .live ? "Nothing waits." : nil
-    }
+    guard record.life.phase == .live else { return nil }
+    guard record.revision > record.publishedRevision else { return "Nothing waits." }
     let head =
-      "\(counted(count, "change")) up to revision \(record.revision) \(count == 1 ? "waits" : "wait")"
+      count == 0
+      ? "The first state, which members join with, waits to be broadcast"
+      : "\(counted(count, "change")) up to revision \(record.revision) "
+        + (count == 1 ? "waits" : "wait")
     guard let present = timeline.present else {
       return head + "; another node owns the trip and knows what for."
     }
     var sentence = head
     if let oldest = present.waiting.notes.first(where: { $0.revision > record.publishedRevision }) {
-      sentence += ", the oldest for \(span(timeline.now - oldest.acceptedAt))"
+      // Not for how long: the sentence stays as it is while nothing happens.
+      sentence += ", the oldest since \(time(oldest.acceptedAt))"
     }
     return sentence + ": " + reason(present) + "."
   }
@@ -74,7 +81,7 @@ struct TimelineText {
     case nil: break
     }
     if present.isQueued { return "other trips of the app go first, within the app's rate" }
-    guard let hold = present.hold else { return "they are about to go out" }
+    guard let hold = present.hold else { return "nothing holds back what is to be sent" }
     let until = present.until.map { ", until \(time($0)) at the latest" } ?? ""
     switch hold {
     case .gathering: return "more are expected soon, and one broadcast is to carry them\(until)"

@@ -35,9 +35,8 @@ struct TripTimeline: Sendable {
     return last?.priority == 5 ? last : nil
   }
 
-  /// Changes that no broadcast at priority 10 has carried, as far as APNs accepted it; the first
-  /// state is one of them here, and none in ``TripGlance/waitingChanges``.
-  var waitingChanges: Int64 { record.revision.number - record.publishedRevision.number }
+  /// As ``Revision/changes(since:)`` has it.
+  var waitingChanges: Int64 { record.revision.changes(since: record.publishedRevision) }
 
   func written() -> [UInt8] {
     let text = TimelineText(timeline: self)
@@ -52,7 +51,9 @@ struct TripTimeline: Sendable {
       record.writeCard(as: type, withAttributes: false, to: &$0)
       $0.key("summary")
       $0.array { list in for sentence in text.summary { list.string(sentence) } }
-      if let present, waitingChanges > 0 || !present.waiting.isEmpty { write(present, to: &$0) }
+      if let present, record.revision > record.publishedRevision || !present.waiting.isEmpty {
+        write(present, to: &$0)
+      }
       $0.key("broadcasts")
       $0.array { list in
         for send in sends { list.object { write(send, text, to: &$0) } }

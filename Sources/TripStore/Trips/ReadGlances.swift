@@ -28,11 +28,8 @@ package struct TripGlance: Sendable, Equatable {
     self.memberCounts = memberCounts
   }
 
-  /// Changes that no accepted broadcast at priority 10 carries. The first state is none: members
-  /// join with it.
-  package var waitingChanges: Int64 {
-    max(0, revision.number - max(publishedRevision.number, Revision.first.number))
-  }
+  /// As ``Revision/changes(since:)`` has it.
+  package var waitingChanges: Int64 { revision.changes(since: publishedRevision) }
 }
 
 extension TripStore {
@@ -48,11 +45,22 @@ extension TripStore {
     }
   }
 
-  /// The trips of all partitions of which APNs has yet to accept something.
-  package func unpublishedTrips() async throws(StoreError) -> [TripID] {
+  /// Some of the trips of which APNs has yet to accept something: other ones each time, if there are
+  /// more.
+  ///
+  /// - Parameters:
+  ///   - first: the first partition that is looked into.
+  ///   - limit: how many are read at most, 1 or more, and of how many partitions.
+  package func someUnpublishedTrips(
+    from first: Int, limit: Int
+  ) async throws(StoreError) -> [TripID] {
     var batch = RedisBatch()
-    for partition in partitions {
-      batch.append("SMEMBERS", keys(partition).unpublished, isRepeatable: true)
+    let partitions = min(partitionCount, limit)
+    for place in 0..<partitions {
+      let partition = Partition(number: (first + place) % partitionCount)
+      batch.append(
+        "SRANDMEMBER", keys(partition).unpublished, max(1, limit / partitions),
+        isRepeatable: true)
     }
     let sets = await callAll(batch) { (_, reply) throws(RedisError) in
       try TripID.readAll(reply)

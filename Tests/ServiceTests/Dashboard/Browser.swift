@@ -92,7 +92,9 @@ final class Browser: Sendable {
   }
 
   private func take(_ message: [UInt8]) {
-    guard let value = try? JSONValue.parse(message), let id = value["id"]?.int64 else { return }
+    let limits = JSONLimits(maxBytes: 64 << 20)  // a picture is long
+    guard let value = try? JSONValue.parse(message, limits: limits), let id = value["id"]?.int64
+    else { return }
     let waiter = state.withLock { $0.waiting.removeValue(forKey: Int(id)) }
     waiter?.resume(returning: value["result"] ?? value)
   }

@@ -101,7 +101,7 @@ import Transport
           try await browser.waitForText("This service asks for a token")
           try await browser.picture("token")
           func enter(_ token: String) async throws {
-            try await browser.wait(until: "document.activeElement.id == 'token'")
+            try await browser.wait(until: "document.activeElement?.id == 'token'")
             try await browser.type(token)
             try await browser.press("Enter", code: 13)
           }
@@ -161,6 +161,124 @@ import Transport
           #expect(
             try await browser.value(of: levels).string
               == "[[0,10],[0,10],[0,9],[1000,10],[5000,10],[5000,0],[9000,4]]")
+        }
+      }
+    }
+  }
+
+  @Test(.enabled(if: Browser.program != nil, Browser.isMissing))
+  func `forgets what a token showed when the service takes it no more`() async throws {
+    let (all, app) = (AccessToken(), AccessToken())
+    let narrow = app.entry(name: "app", scopes: [.trips])
+    let wide = all.entry(name: "all", scopes: [.trips, .admin])
+    try await World.with { world in
+      let port = try await StreamListener.freePort(on: world.loop)
+      let page = "http://127.0.0.1:\(port)/"
+      let (first, second) = (
+        try AccessList(parsing: "\(wide)\n\(narrow)"), try AccessList(parsing: narrow)
+      )
+      try await Browser.open("about:blank", in: world) { browser in
+        try await world.withService({
+          $0.access = first
+          $0.listen = .tcp(host: "127.0.0.1", port: port)
+        }) { _ in
+          try await browser.command("Page.navigate", ["url": .string(page)])
+          try await browser.wait(until: "document.activeElement?.id == 'token'")
+          try await browser.type(all.text)
+          try await browser.press("Enter", code: 13)
+          try await browser.waitForText("Broadcasts, last minute")
+        }
+        try await browser.waitForText("What you see is not live")
+        try await world.withService({
+          $0.access = second
+          $0.listen = .tcp(host: "127.0.0.1", port: port)
+        }) { _ in
+          try await browser.wait(until: "document.activeElement?.id == 'token'")
+          try await browser.type(app.text)
+          try await browser.press("Enter", code: 13)
+          try await browser.waitForText("Live trips")
+          // Its health is nothing that this token shows.
+          #expect(!(try await browser.text()).contains("Broadcasts, last minute"))
+        }
+      }
+    }
+  }
+
+  @Test(.enabled(if: Browser.program != nil, Browser.isMissing))
+  func `says what a reader must know, once, and in their words`() async throws {
+    try await World.with { world in
+      try await world.withService { caller in
+        guard case .tcp(_, let port) = caller.endpoint else { return }
+        let trip = try await caller.createTrip()
+        try await Browser.open("http://127.0.0.1:\(port)/#/trips/\(trip.id)", in: world) {
+          browser in
+          try await browser.waitForText("Stale in")
+          // What is spoken stays as it is while nothing happens.
+          let spoken =
+            "[...document.querySelectorAll('main [role=status]')].map(e => e.innerText).join()"
+          let words = try await browser.value(of: spoken).string ?? ""
+          #expect(words.contains("Revision 1, accepted"))
+          #expect(!words.contains("ago") && !words.contains("Stale in"))
+          // A type's dates are read by the service's clock, also where they changed.
+          let dates = """
+            import('/dashboard/card.js').then(({ wording }) => {
+              const fields = [{ name: 'at', kind: 'secondsSince1970' }, { name: 'due', kind: 'secondsSince2001' }];
+              const words = wording({ fields }, Date.UTC(2024, 4, 25, 12));
+              return [words('at', 1716638400), words('due', 738331200), words('at', 1716552000),
+                words('at', 9e15), words('n', 1234)].join();
+            })
+            """
+          #expect(
+            try await browser.value(of: dates).string
+              == "12:00:00,12:00:00,2024-05-24 12:00,–,1,234")
+          // All triggers count, also those that are not drawn.
+          let counts = """
+            import('/dashboard/chart.js').then(({ timeline }) => {
+              const at = Date.UTC(2024, 4, 25, 12);
+              const triggers = { count: 40, kept: [['a', 'note', at, 'changed']] };
+              const sends = [{ sent: at, priority: 10, outcome: 'accepted', text: '', triggers }];
+              const figure = timeline({ sends, budget: { capacity: 5, overdraft: 0 } }, at + 1000);
+              return figure.querySelector('svg').getAttribute('aria-label') + '; ' + figure.innerText;
+            })
+            """
+          let picture = try await browser.value(of: counts).string ?? ""
+          #expect(picture.hasPrefix("40 triggers and 1 broadcast; "))
+          #expect(picture.contains("1 of 40 are drawn"))
+          // An address that somebody typed wrongly.
+          _ = try await browser.value(of: "void (location.hash = '#/trips/%')")
+          try await browser.waitForText("The service does not tell this")
+          _ = try await browser.value(of: "void (location.hash = '#/')")
+          try await browser.waitForText("Spring walk", in: ".trips")
+        }
+      }
+    }
+  }
+
+  @Test(.enabled(if: Browser.program != nil, Browser.isMissing))
+  func `draws a stale card and each kind of card`() async throws {
+    try await World.with { world in
+      try await world.withService { caller in
+        guard case .tcp(_, let port) = caller.endpoint else { return }
+        let turn = try await caller.createTrip(
+          #"{"name":"Where do puffins nest?","type":"conversation-turn","dismissal":60}"#)
+        let job = try await caller.createTrip(
+          #"{"name":"Sorting the herbarium","type":"job-progress","dismissal":60}"#)
+        try await Browser.open("http://127.0.0.1:\(port)/#/trips/\(turn.id)", in: world) {
+          browser in
+          try await browser.waitForText("Sending", in: ".activity")
+          try await browser.picture("conversation", isWhole: true)
+          try await browser.show(width: 390, height: 844, isDark: true)
+          try await browser.picture("conversation-dark-phone", isWhole: true)
+          try await browser.show(width: 1_280, height: 900)
+          // APNs takes nothing any more: the card says so.
+          var faults = SimulatorFaults()
+          faults.throttled.share = 1
+          try await world.simulator.setFaults(faults)
+          try await browser.waitForText("past its stale date", in: ".activity")
+          try await browser.picture("stale", isWhole: true)
+          _ = try await browser.value(of: "void (location.hash = '#/trips/\(job.id)')")
+          try await browser.waitForText("Sorting the herbarium", in: ".activity")
+          try await browser.picture("job", isWhole: true)
         }
       }
     }

@@ -13,7 +13,8 @@ export function cardNow(trip, now) {
   const card = shown ?? { revision: trip.revision, state: trip.contentState, isUntold: true };
   const staleAt = Math.max(shown?.staleAt ?? 0, quiet?.staleAt ?? 0) || undefined;
   if (trip.phase === "ended") {
-    const isGone = trip.goneAt !== undefined && now >= trip.goneAt;
+    // Without an accepted end a trip is over when the system has taken every card off.
+    const isGone = trip.finalAccepted === false || (trip.goneAt !== undefined && now >= trip.goneAt);
     return { ...card, look: isGone ? "gone" : "ended" };
   }
   const isStale = staleAt !== undefined && now >= staleAt;
@@ -25,15 +26,15 @@ const kinds = {
   "field-trip": fieldTrip, "conversation-turn": conversationTurn, "job-progress": jobProgress,
 };
 
-export function forms(trip, state) {
+export function forms(trip, state, now) {
   const attributes = isObject(trip.attributes) ? trip.attributes : {};
   const make = kinds[trip.type] ?? generic;
-  return make(isObject(state) ? state : {}, attributes, trip);
+  return make(isObject(state) ? state : {}, attributes, trip, now);
 }
 
 export function phone(trip, card, now) {
   const dark = card.look === "stale" || card.look === "ended" ? card.look : "";
-  return h("div", { class: "phone", role: "img", "aria-label": phoneWords(trip, card) },
+  return h("div", { class: "phone", role: "img", "aria-label": phoneWords(trip, card, now) },
     h("div", { class: "screen" },
       h("span", { class: "lens" }),
       h("p", { class: "date" }, day(now)),
@@ -41,25 +42,26 @@ export function phone(trip, card, now) {
       card.look === "none" || card.look === "gone"
         ? h("p", { class: "nocard" }, card.look === "gone" ? "The card is gone." : card.why)
         : h("div", { class: `activity ${dark}` },
-            forms(trip, card.state).lock,
+            forms(trip, card.state, now).lock,
             card.look === "stale" && h("p", { class: "tag" },
               `Not updated for ${span(now - (card.staleAt ?? now))} past its stale date`),
             card.look === "ended" && h("p", { class: "tag" }, "Ended"))));
 }
 
-function phoneWords(trip, card) {
+function phoneWords(trip, card, now) {
+  const words = wording(trip, now);
   if (card.look === "none" || card.look === "gone") return "A Lock Screen without a card";
   const state = Object.entries(isObject(card.state) ? card.state : {})
-    .map(([name, value]) => `${label(name)} ${plain(value)}`);
+    .map(([name, value]) => `${label(name)} ${words(name, value)}`);
   return `A Lock Screen whose card ${card.look === "live" ? "shows" : `is ${card.look} and shows`} ` +
     `${trip.name}: ${state.join(", ")}`;
 }
 
-export function islands(trip, card) {
+export function islands(trip, card, now) {
   if (card.look === "none" || card.look === "gone" || card.look === "ended") {
     return h("p", { class: "note" }, "Nothing is in the Dynamic Island.");
   }
-  const { icon, compact, expanded } = forms(trip, card.state);
+  const { icon, compact, expanded } = forms(trip, card.state, now);
   const stale = card.look === "stale" ? "stale" : "";
   return h("div", { class: "islands" },
     h("figure", {}, h("div", { class: `island ${stale}` }, icon(), h("span", {}, compact)),
@@ -124,16 +126,16 @@ function jobProgress(state, attributes, trip) {
   };
 }
 
-function generic(state, attributes, trip) {
+function generic(state, attributes, trip, now) {
   const icon = () => glyph("M6 8h12M6 12h12M6 16h7");
   const title = head(icon, attributes.name ?? trip.name, label(trip.type));
-  const known = new Map((trip.fields ?? []).map((field) => [field.name, field.kind]));
+  const words = wording(trip, now);
   const rows = Object.entries(state).map(([name, value]) =>
-    h("div", {}, h("dt", {}, label(name)), h("dd", {}, valueOf(value, known.get(name)))));
+    h("div", {}, h("dt", {}, label(name)), h("dd", {}, words(name, value))));
   const list = h("dl", { class: "fields" }, rows);
-  const first = Object.values(state).find((value) => typeof value !== "object");
+  const first = Object.entries(state).find(([, value]) => typeof value !== "object");
   return {
-    icon, compact: first === undefined ? "" : plain(first), lock: [title, list],
+    icon, compact: first ? words(...first) : "", lock: [title, list],
     expanded: [title, list],
   };
 }
@@ -151,7 +153,7 @@ const glyph = (path) =>
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 
 /** A value in a few words. */
-export function plain(value) {
+function plain(value) {
   if (value === null || value === undefined) return "–";
   if (typeof value === "number") return count(value);
   if (typeof value === "boolean") return value ? "yes" : "no";
@@ -160,10 +162,16 @@ export function plain(value) {
 
 const reference = Date.UTC(2001, 0, 1);
 
-function valueOf(value, kind) {
-  if (kind === "secondsSince1970" && Number.isFinite(value)) return clock(value * 1000, Date.now());
+/** How the values of a trip's fields are written, by what its type says they are. */
+export function wording(trip, now) {
+  const kinds = new Map((trip.fields ?? []).map((field) => [field.name, field.kind]));
+  return (name, value) => valueOf(value, kinds.get(name), now);
+}
+
+function valueOf(value, kind, now) {
+  if (kind === "secondsSince1970" && Number.isFinite(value)) return clock(value * 1000, now);
   if (kind === "secondsSince2001" && Number.isFinite(value)) {
-    return clock(reference + value * 1000, Date.now());
+    return clock(reference + value * 1000, now);
   }
   if (kind === "list" && Array.isArray(value)) return value.map(plain).join(", ") || "none";
   if (kind === "oneOf" && isObject(value)) return Object.keys(value).map(label).join(", ");

@@ -1,7 +1,7 @@
 // Pictures of what happened over time.
 
 import { h, s } from "./dom.js";
-import { clock } from "./words.js";
+import { clock, count, counted } from "./words.js";
 
 /** A minute in thirty bars; what was refused stands on top in another colour. */
 export function sparkline(values, refused = []) {
@@ -22,35 +22,34 @@ const [width, left, right] = [920, 96, 14];
 const lanes = { captures: [14, 50], broadcasts: [64, 122], budget: [140, 226] };
 const height = 252;
 
-/** A trip's captures, broadcasts and budget on one axis of time. */
+/** A trip's triggers, broadcasts and budget on one axis of time. */
 export function timeline(trip, now) {
-  const captures = captureTimes(trip);
+  const triggers = trip.sends.map((send) => send.triggers).concat(trip.waitingTriggers ?? []);
+  const captures = triggers.flatMap(({ kept }) => kept ?? []).map((trigger) => trigger[2]);
+  // Of many that came between two broadcasts the first and the last are kept.
+  const all = triggers.reduce((sum, each) => sum + (each.count ?? 0), 0);
   const last = trip.endedAt ?? now;
   const first = Math.min(last - 60000, ...trip.sends.map((send) => send.sent), ...captures);
   const x = (time) => left + ((time - first) * (width - left - right)) / (last - first);
   return h("figure", { class: "timeline" },
     h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Timeline" },
       s("svg", { viewBox: `0 0 ${width} ${height}`, role: "img",
-        "aria-label": `${captures.length} captures and ${trip.sends.length} broadcasts` },
+        "aria-label": `${counted(all, "trigger")} and ${counted(trip.sends.length, "broadcast")}` },
         axis(first, last, x, now), laneNames(),
         captures.map((time) =>
           s("path", { class: "tick c3", d: `M${x(time).toFixed(1)} 18V48` })),
         trip.sends.map((send) => mark(send, x)),
         budget(trip, first, last, x))),
     h("figcaption", { class: "keys" },
-      keyOf("tick", "capture"), keyOf("p10", "priority 10"), keyOf("p5", "priority 5"),
+      keyOf("tick", all > captures.length
+        ? `trigger (${count(captures.length)} of ${count(all)} are drawn)` : "trigger"), keyOf("p10", "priority 10"), keyOf("p5", "priority 5"),
       keyOf("failed", "not accepted"), keyOf("end", "end"), keyOf("level", "tokens in the bucket")));
 }
 
 const keyOf = (kind, text) => h("span", { class: "key" }, h("i", { class: kind }), text);
 
-function captureTimes(trip) {
-  const kept = trip.sends.map((send) => send.triggers).concat(trip.waitingTriggers ?? []);
-  return kept.flatMap((triggers) => triggers.kept ?? []).map((trigger) => trigger[2]);
-}
-
 function laneNames() {
-  const names = [["Captures", 36], ["Broadcasts", 97], ["Budget", 186]];
+  const names = [["Triggers", 36], ["Broadcasts", 97], ["Budget", 186]];
   return names.map(([name, y]) => s("text", { x: 0, y, class: "tick-text" }, name));
 }
 
@@ -64,7 +63,8 @@ function axis(first, last, x, now) {
     marks.push(
       s("path", { class: "grid", d: `M${place} 10V230` }),
       s("text", { class: "tick-text", x: place, y: height - 6, "text-anchor": "middle" },
-        step >= 60000 && text.length === 8 ? text.slice(0, 5) : text));
+        // Another day's without its year, and whole minutes without seconds.
+        text.length > 8 ? text.slice(5) : step >= 60000 ? text.slice(0, 5) : text));
   }
   return marks;
 }

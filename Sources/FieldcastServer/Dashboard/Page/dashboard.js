@@ -42,10 +42,19 @@ let isDrawing = false;
 function route() {
   const [first = "", second] = location.hash.replace(/^#\/?/, "").split("/");
   if (first === "trips" && second) {
-    const trip = decodeURIComponent(second);
+    const trip = decoded(second);
     return { ...routes[0], show: "trip", trip, view: tripView };
   }
   return routes.find((each) => each.path === first) ?? routes[0];
+}
+
+/** What somebody typed into the address need not be well formed. */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 function draw() {
@@ -148,6 +157,8 @@ stream.onState = (link, more) => {
   state.linkReason = more?.reason ?? "";
   if (link === "refused" && more.status === 401) {
     state.needsToken = true;
+    // The next token may be one that does not show it.
+    state.told = {};
     state.tokenProblem = token ? more.reason : "";
     sessionStorage.removeItem(tokenKey);
     token = "";
@@ -160,6 +171,7 @@ stream.onState = (link, more) => {
 stream.onEvent = (name, data) => {
   state.told[name] = data;
   if (name === "hello") {
+    for (const part of data.refused) delete state.told[part];
     const began = performance.now();
     state.now = () => data.now + (performance.now() - began) * data.speed;
   }

@@ -18,7 +18,9 @@ export function healthView(state) {
     answers(sum, reports),
     h("div", { class: "halves" },
       h("section", { class: "panel" }, h("h2", {}, "APNs"), reports.map((node) => apns(node))),
-      h("section", { class: "panel" }, h("h2", {}, "Redis"), health.nodes.map((node) => redis(node, now)))),
+      h("section", { class: "panel" }, h("h2", {}, "Redis"), 
+        health.problem && h("p", { class: "behind" }, `Other nodes’ reports cannot be read: ${health.problem}`),
+        health.nodes.map((node) => redis(node, health.problem, now)))),
     h("section", { class: "panel flush" }, h("h2", {}, "Broadcasts that were not accepted"),
       refusals(reports, now)));
 }
@@ -62,13 +64,15 @@ function apns({ node, report }) {
               h("td", {}, count(number))))))))));
 }
 
-function redis({ node, isHere, report }, now) {
+function redis({ node, isHere, report }, problem, now) {
   if (!report) {
     return h("div", { class: "health", "data-key": node },
       h("p", {}, h("i", { class: "dot refused" }), h("b", {}, node)),
       h("p", { class: "behind" }, "This node has not reported lately."));
   }
-  const { connected, microseconds, losses } = report.redis;
+  const { microseconds, losses } = report.redis;
+  // This node has just asked.
+  const connected = report.redis.connected && !(isHere && problem);
   return h("div", { class: "health", "data-key": node },
     h("p", {}, h("i", { class: `dot ${connected ? "open" : "refused"}` }), h("b", {}, node),
       h("span", { class: "soft" }, isHere ? " (this page’s)" : ` reported ${ago(report.at, now)}`)),
@@ -99,17 +103,16 @@ export function nodesView(state) {
   const { nodes, health } = state.told;
   if (!nodes) return h("p", { class: "empty" }, "Looking for the nodes …");
   const now = state.now();
-  const free = nodes.owners.filter((owner) => owner < 0).length;
   const reports = new Map((health?.nodes ?? []).map((each) => [each.node, each.report]));
   return h("div", { class: "stack", "data-key": "nodes" },
     h("h1", {}, "Nodes and partitions"),
-    free > 0 && h("p", { class: "banner" },
-      `${counted(free, "partition")} without an owner: their trips wait until a node takes them over.`),
+    nodes.unowned > 0 && h("p", { class: "banner" },
+      `${counted(nodes.unowned, "partition")} without an owner: their trips wait until a node takes them over.`),
     h("section", { class: "panel flush" }, h("div", { class: "scroll" }, h("table", { class: "plain nodes" },
       h("thead", {}, h("tr", {}, ["Node", "Partitions", "Last taken over", "Trips in memory", "Running", "Memory"]
         .map((head) => h("th", { scope: "col" }, head)))),
       h("tbody", {}, nodes.nodes.map((node, place) => nodeRow(node, place, reports.get(node.node), now)))))),
-    h("section", { class: "panel" }, h("h2", {}, counted(nodes.owners.length, "partition")), grid(nodes, now)));
+    h("section", { class: "panel" }, h("h2", {}, counted(nodes.partitions, "partition")), grid(nodes, now)));
 }
 
 function nodeRow(node, place, report, now) {
@@ -125,7 +128,7 @@ function nodeRow(node, place, report, now) {
 }
 
 function grid(nodes, now) {
-  if (nodes.owners.length > 4096) {
+  if (!nodes.owners) {
     return h("p", { class: "note" }, "There are too many to draw.");
   }
   return h("div", { class: "partitions", role: "img",

@@ -1,7 +1,7 @@
 // One trip: its card as phones show it now, and how it came about.
 
 import { h } from "./dom.js";
-import { cardNow, islands, phone, plain } from "./card.js";
+import { cardNow, islands, phone, wording } from "./card.js";
 import { timeline } from "./chart.js";
 import { freshness, phasePill, reachBar, reaches, reachWords, tile } from "./trips.js";
 import { ago, clock, count, counted, label, span } from "./words.js";
@@ -14,6 +14,10 @@ export function tripView(state, route) {
     return [back, h("h1", {}, "No such trip"),
       h("p", { class: "empty" }, "Was it created, or is it long over? ", h("code", {}, trip.trip))];
   }
+  if (trip.unreadable) {
+    return [back, h("h1", {}, "This trip cannot be read"), h("p", { class: "empty" },
+      "Another version of this program wrote it, or something else did. ", trip.unreadable)];
+  }
   const now = state.now();
   const card = cardNow(trip, now);
   return h("div", { class: "stack", "data-key": trip.trip },
@@ -22,12 +26,12 @@ export function tripView(state, route) {
       h("section", { class: "panel card", "aria-labelledby": "card" },
         h("h2", { id: "card" }, "What phones show now"),
         h("div", { class: "shown" }, phone(trip, card, now),
-          h("div", {}, islands(trip, card), cardWords(trip, card, now)))),
+          h("div", {}, islands(trip, card, now), cardWords(trip, card, now)))),
       h("div", { class: "stack" },
         figures(trip, now),
         h("section", { class: "panel" }, h("h2", {}, "Why"),
           h("ul", { class: "why" }, trip.summary.map((sentence) => h("li", {}, sentence)))))),
-    h("section", { class: "panel" }, h("h2", {}, "Captures, broadcasts and budget"),
+    h("section", { class: "panel" }, h("h2", {}, "Triggers, broadcasts and budget"),
       trip.sends.length || trip.waitingTriggers?.count
         ? timeline(trip, now)
         : h("p", { class: "empty" }, "Nothing was captured or sent yet.")),
@@ -94,19 +98,24 @@ function budgetTile(trip, now) {
 
 function cardWords(trip, card, now) {
   if (card.look === "none") return null;
-  const words = [];
-  if (card.look === "gone") {
-    words.push(`It was taken off the Lock Screen ${ago(trip.goneAt, now)}${trip.goneBySystem ? " at the latest" : ""}.`);
+  // What is spoken when it changes, and what changes each second.
+  const [words, more] = [[], []];
+  if (trip.finalAccepted === false) {
+    words.push("APNs never accepted the end. The system has taken the card off by now.");
+  } else if (card.look === "gone") {
+    words.push(`It was taken off the Lock Screen at ${clock(trip.goneAt, now)}${trip.goneBySystem ? " at the latest" : ""}.`);
   } else if (card.isUntold) {
     words.push("APNs has accepted nothing of this trip yet: who joins starts with this state.");
   } else {
     words.push(`Revision ${count(card.revision)}` +
-      (card.at ? `, accepted ${clock(card.at, now)}, ${ago(card.at, now)}.` : "."));
+      (card.at ? `, accepted ${clock(card.at, now)}.` : "."));
+    if (card.at) more.push(`Accepted ${ago(card.at, now)}.`);
   }
   if (card.look === "ended" && trip.goneAt) {
-    words.push(`It stays for ${trip.goneBySystem ? "up to " : ""}${span(trip.goneAt - now)} more.`);
+    more.push(`It stays for ${trip.goneBySystem ? "up to " : ""}${span(trip.goneAt - now)} more.`);
   }
-  if (card.look === "live" && card.staleAt) words.push(`Stale in ${span(card.staleAt - now)} if nothing comes.`);
+  if (trip.phase === "ending") words.push("The end waits for APNs to accept it.");
+  if (card.look === "live" && card.staleAt) more.push(`Stale in ${span(card.staleAt - now)} if nothing comes.`);
   if (card.look === "stale") {
     words.push(`Stale since ${clock(card.staleAt, now)}: no broadcast was accepted for that long.`);
   }
@@ -115,12 +124,14 @@ function cardWords(trip, card, now) {
   }
   return [
     h("p", { class: "note", role: "status" }, words.join(" ")),
-    trip.waiting > 0 && card.look !== "gone" && waiting(trip, card),
+    more.length > 0 && h("p", { class: "note" }, more.join(" ")),
+    trip.waiting > 0 && card.look !== "gone" && waiting(trip, card, now),
   ];
 }
 
 /** What the stored state has and phones do not. */
-function waiting(trip, card) {
+function waiting(trip, card, now) {
+  const words = wording(trip, now);
   const [shown, stored] = [card.state ?? {}, trip.contentState ?? {}];
   const names = [...new Set([...Object.keys(shown), ...Object.keys(stored)])]
     .filter((name) => JSON.stringify(shown[name]) !== JSON.stringify(stored[name]));
@@ -128,7 +139,7 @@ function waiting(trip, card) {
     h("p", {}, `${counted(trip.waiting, "change")} up to revision ${count(trip.revision)} not on phones yet:`),
     h("dl", { class: "changes" }, names.map((name) =>
       h("div", {}, h("dt", {}, label(name)),
-        h("dd", {}, h("s", {}, plain(shown[name])), " → ", h("b", {}, plain(stored[name])))))));
+        h("dd", {}, h("s", {}, words(name, shown[name])), " → ", h("b", {}, words(name, stored[name])))))));
 }
 
 // Broadcasts

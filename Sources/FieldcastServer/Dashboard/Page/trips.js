@@ -35,6 +35,8 @@ function tiles({ totals, complete }, health) {
       members > 0 && reachBar(totals.members)),
     tile("Behind", count(totals.behind),
       totals.behind ? "live trips with changes that wait" : "phones show what was captured"),
+    totals.unreadable > 0 && tile("Unreadable", count(totals.unreadable),
+      "trips that another version of this program wrote"),
     broadcastTile(health),
     !complete && tile("Counting", "…", "not all trips were seen yet"));
 }
@@ -87,7 +89,8 @@ function tools(state, trips) {
           type: "button", "data-action": "phase", value, "data-key": value,
           "aria-pressed": String(state.list.phase === value),
         }, name))),
-    h("p", { class: "note", role: "status" },
+    // Spoken when somebody looks for something, and not with each trip that comes.
+    h("p", { class: "note", role: state.list.search || state.list.phase !== "all" ? "status" : null },
       `${count(trips.trips.length)} of ${counted(trips.matching, "trip")}, newest first`));
 }
 
@@ -119,6 +122,7 @@ function table(trips, now) {
 }
 
 function row(trip, now) {
+  if (trip.unreadable) return unreadableRow(trip);
   return h("tr", { "data-key": trip.trip },
     h("th", { scope: "row" },
       h("a", { href: `#/trips/${encodeURIComponent(trip.trip)}` }, trip.name || "(no name)"),
@@ -128,6 +132,15 @@ function row(trip, now) {
     h("td", { class: "reach" }, reachCell(trip.members)),
     h("td", {}, freshness(trip, now)),
     h("td", { class: "time" }, ago(trip.movedAt, now)));
+}
+
+function unreadableRow(trip) {
+  return h("tr", { "data-key": trip.trip },
+    h("th", { scope: "row" },
+      h("a", { href: `#/trips/${encodeURIComponent(trip.trip)}` }, "(cannot be read)"),
+      h("small", {}, h("code", {}, trip.trip))),
+    h("td", {}, h("span", { class: "pill bad" }, "unreadable")),
+    h("td", { colspan: "3" }, h("small", {}, trip.unreadable)));
 }
 
 export const phasePill = (phase) => h("span", { class: `pill ${phase}` }, phase);
@@ -142,9 +155,11 @@ export function freshness(trip, now) {
       h("span", { class: "behind" }, `${count(trip.waiting)} behind`, h("i", {}, since)), numbers,
     ];
   }
-  return [
-    h("span", { class: "fresh" }, trip.phase === "live" ? "current" : "final state sent"), numbers,
-  ];
+  if (trip.finalAccepted === false) {
+    return [h("span", { class: "behind" }, "final state never accepted"), numbers];
+  }
+  const words = { live: "current", ending: "the end is being sent" };
+  return [h("span", { class: "fresh" }, words[trip.phase] ?? "final state sent"), numbers];
 }
 
 function reachCell(members) {

@@ -28,14 +28,12 @@ export function took(seconds) {
   return `${+seconds.toPrecision(2)} s`;
 }
 
-/** What is no date, or one beyond the calendar, is written as the year 1970's first. */
-function iso(time) {
-  const date = new Date(time);
-  return (Number.isNaN(date.getTime()) ? new Date(0) : date).toISOString();
-}
+const iso = (time) => new Date(time).toISOString();
 
-/** `10:41:28`, with its date when that is another than `now`'s. */
+/** `10:41:28`; `2025-11-30 10:41` when that is another day than `now`'s. What is beyond the calendar is
+    a dash. */
 export function clock(time, now) {
+  if (Number.isNaN(new Date(time).getTime())) return "–";
   const text = iso(time);
   return text.slice(0, 10) === iso(now).slice(0, 10)
     ? text.slice(11, 19)
