@@ -59,8 +59,11 @@ package actor PrivateRedisServer {
   }
 
   /// How to reach it.
-  package nonisolated var configuration: RedisConfiguration {
-    RedisConfiguration(endpoint: .unix(path: options.socketPath))
+  package nonisolated var configuration: RedisConfiguration { Self.address(in: options.folder) }
+
+  /// How to reach the server of a folder, if one runs.
+  package static func address(in folder: String) -> RedisConfiguration {
+    RedisConfiguration(endpoint: .unix(path: Options(folder: folder).socketPath))
   }
 
   /// Starts a server and waits until it answers.

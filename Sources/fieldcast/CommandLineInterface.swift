@@ -2,7 +2,7 @@
 package struct CommandLineInterface: Sendable {
   package static let commands: [any Command.Type] = [
     ServeCommand.self, SimulateCommand.self, DemoCommand.self, LoadCommand.self,
-    ConfigCheckCommand.self, ConfigShowCommand.self,
+    DoctorCommand.self, ConfigCheckCommand.self, ConfigShowCommand.self,
     TripsExplainCommand.self, PushCommand.self, TokenCommand.self,
     TraceGenerateCommand.self, TraceImportCommand.self, TraceDescribeCommand.self,
     ChannelsListCommand.self, ChannelsReconcileCommand.self,

@@ -23,6 +23,7 @@ let allScripts: [RedisScript] = [
   TripStore.openScript, TripStore.buryScript,
   TripStore.putPersonScript, TripStore.createNotificationScript,
   TripStore.changeNotificationScript, TripStore.moveSourceCursorScript,
+  TripStore.inspectScript,
 ]
 
 @Suite struct `Every script` {
@@ -95,7 +96,10 @@ final class RecordingCaller: RedisCaller {
 
 /// Calls all that the store can do, for a trip from its beginning to its end.
 func runEverything(_ store: TripStore) async throws {
+  #expect(try await store.heldVersion() == nil)
   try await store.open()
+  #expect(try await store.heldVersion()?.version == String(TripStore.dataVersion))
+  #expect(try await store.deniedCommands() == [])
   _ = try await store.heartbeat(node: "a", window: .seconds(10))
   let id = randomTrip()
   let place = store.partition(of: id)

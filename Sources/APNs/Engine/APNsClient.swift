@@ -201,6 +201,19 @@ public actor APNsClient {
     }
   }
 
+  /// The same, and when APNs answered, by its own clock.
+  package func listChannelsDated(
+    deadline: Duration
+  ) async -> (result: ChannelResult<[ChannelID]>, serverDate: UnixTime?) {
+    var date: UnixTime?
+    let result = await manage(.list, nil, deadline) { response, host throws(MalformedReply) in
+      date = response.fields["date"].flatMap { HTTPDate.parse($0) }
+      return try ChannelManagement.channels(response, host: host)
+    }
+    if case .refused(let refusal) = result { date = refusal.serverDate }
+    return (result, date)
+  }
+
   // MARK: State
 
   /// Tasks that prefer this executor call the client without a change of thread, which is half of

@@ -71,11 +71,13 @@ struct DashboardViews: Sendable {
   /// has the others', cannot be asked.
   private func health() async -> [UInt8] {
     var reports: [(node: String, report: [UInt8]?)] = []
-    var problem = await reporter.whyNotConnected
-    if problem == nil {
+    var problem: String?
+    if await reporter.isConnected {
       do throws(StoreError) { reports = try await store.nodeReports() } catch {
         problem = "\(error)"
       }
+    } else {
+      problem = "this node has no connection to Redis, or not to all of its servers."
     }
     let own = await reporter.written()
     reports.removeAll { $0.node == node }

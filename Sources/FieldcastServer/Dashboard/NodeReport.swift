@@ -87,10 +87,8 @@ actor NodeReporter {
 
   // MARK: Writing
 
-  /// Why Redis cannot be asked now; nil while it can.
-  var whyNotConnected: String? {
-    get async { await redis.whyNotConnected.map { "\($0)" } }
-  }
+  /// Whether every server of Redis can be asked.
+  var isConnected: Bool { get async { await redis.isConnected } }
 
   /// The report as JSON. Times are milliseconds since 1970 by the service's clock, spans are real.
   func written() async -> [UInt8] {

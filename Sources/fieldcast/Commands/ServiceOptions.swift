@@ -166,11 +166,8 @@ enum ServiceOptions {
   static func configuration(
     from arguments: ParsedArguments
   ) throws(CommandFailure) -> ServiceConfiguration {
-    let store: ServiceConfiguration.Store =
-      arguments[redis].map { .url($0, trustFile: arguments[redisTrust]) }
-      ?? .own(folder: arguments[data])
     var configuration = ServiceConfiguration(
-      store: store, apps: [try app(from: arguments)],
+      store: store(from: arguments), apps: [try app(from: arguments)],
       activityTypes: try ActivityTypes.read(from: arguments),
       node: arguments[node] ?? ProcessInfo.processInfo.hostName)
     configuration.listen = try endpoint(arguments[listen], of: listen.spec)
@@ -194,6 +191,12 @@ enum ServiceOptions {
     configuration.collector = try traceCollector(from: arguments)
     configuration.clock = try clock(from: arguments)
     return configuration
+  }
+
+  /// Where Redis is; needs no other setting to be right.
+  static func store(from arguments: ParsedArguments) -> ServiceConfiguration.Store {
+    arguments[redis].map { .url($0, trustFile: arguments[redisTrust]) }
+      ?? .own(folder: arguments[data])
   }
 
   static func access(from path: String) throws(CommandFailure) -> AccessList {
