@@ -247,7 +247,7 @@ import Transport
 
   @Test func `sees a service that works, and one whose trips nobody looks after`() async throws {
     try await World.with(speed: 1) { world in
-      let redis = "unix://\(world.redisServer.options.socketPath)"
+      let redis = world.storeURL
       try await world.withService { caller in
         guard case .tcp(_, let port) = caller.endpoint else { return }
         _ = try await caller.createTrip()
@@ -272,7 +272,7 @@ import Transport
     async throws
   {
     try await World.with(speed: 1) { world in
-      let redis = "unix://\(world.redisServer.options.socketPath)"
+      let redis = world.storeURL
       let stranger = try await examine(world, redis: redis, ["--key-id": "ZZZZZZZZZZ"])
       #expect(stranger.severity(world.bundleID, "apns") == "wrong", "\(stranger.value)")
       #expect(stranger.value.serializedText.contains("does not take the key"))
@@ -282,6 +282,24 @@ import Transport
       let none = try await examine(world, redis: redis, ["--key-file": "/nowhere.p8"])
       #expect(none.severity("settings", "settings") == "wrong" && none.status == 1)
       #expect(none.severity("redis", "scripts") == "good", "the rest is looked at")
+    }
+  }
+
+  @Test func `looks at each master of a cluster`() async throws {
+    try await World.onCluster { world, cluster in
+      let master = RedisClient(
+        configuration: cluster.masters[1].server.configuration, loop: world.loop)
+      _ = try await master.call(
+        RedisCommand("CONFIG", "SET", "maxmemory-policy", "allkeys-lru"))
+      await master.close(atOnce: true)
+      let answer = try await examine(world, redis: world.storeURL)
+      let policies = answer.value["findings"]?.array?.filter {
+        $0["code"]?.string == "maxmemory-policy"
+      }
+      #expect(policies?.count == 3, "\(answer.value)")
+      #expect(policies?.filter { $0["severity"]?.string == "wrong" }.count == 1)
+      #expect(answer.severity("redis", "rights") == "good")
+      #expect(answer.severity("data", "version") == "good")
     }
   }
 }
