@@ -12,24 +12,17 @@ package struct ChannelListing: Hashable, Sendable {
   }
 }
 
-/// Whether someone else makes channels for the same app.
-package enum ChannelOwnership: String, Hashable, Sendable, CaseIterable {
-  /// Perhaps. A channel that we did not record is never taken for ours.
-  case shared
-  /// No: a channel that appeared while an answer of ours was lost is ours.
-  case exclusive
-}
-
 /// Apple's list held against ours. It only tells; nothing in it is an order to delete.
+///
+/// Someone else may make channels for the same app, so one that we did not record is never taken for
+/// ours.
 package struct Reconciliation: Sendable, Equatable {
   /// A creation whose answer never came, and what became of it.
   package struct ResolvedIntent: Sendable, Equatable {
     package enum Outcome: Sendable, Equatable {
       /// No channel appeared since.
       case neverCreated
-      /// This one is the result.
-      case found(ChannelID)
-      /// One of the new channels, but others make channels too: see the orphans.
+      /// Perhaps one of the new channels: see the orphans.
       case uncertain
     }
 
@@ -51,15 +44,6 @@ package struct Reconciliation: Sendable, Equatable {
   package internal(set) var undecided: [ChannelID] = []
   package internal(set) var resolved: [ResolvedIntent] = []
 
-  /// Channels to take into the books as warm, with the intents that asked for them: whoever waited
-  /// has another by now, or gave up. Their storage policy should be read first, since the list does
-  /// not tell it.
-  package var adoptable: [(channel: ChannelID, intent: ChannelIntent)] {
-    resolved.compactMap {
-      if case .found(let channel) = $0.outcome { (channel, $0.intent) } else { nil }
-    }
-  }
-
   /// What is accounted for; the next reconciliation wants it as `previous`.
   package internal(set) var seen: Set<ChannelID> = []
 
@@ -75,7 +59,7 @@ package struct Reconciliation: Sendable, Equatable {
   package init(
     listing: ChannelListing, known: [KnownChannel], intents: [ChannelIntent],
     previous: Set<ChannelID>? = nil, trips: Set<TripID>? = nil,
-    ownership: ChannelOwnership = .shared, settling: Duration = .seconds(60)
+    settling: Duration = .seconds(60)
   ) {
     let settledBefore = listing.askedAt - settling
     for record in known.sorted(by: { $0.id < $1.id })
@@ -88,9 +72,7 @@ package struct Reconciliation: Sendable, Equatable {
     let intents = intents.sorted {
       ($0.askedAt, $0.requestID) < ($1.askedAt, $1.requestID)
     }
-    settle(
-      fresh, intents, settledBefore: settledBefore,
-      mayClaim: ownership == .exclusive && previous != nil)
+    settle(fresh, intents, settledBefore: settledBefore)
     seen = listing.channels.subtracting(undecided)
   }
 
@@ -106,7 +88,7 @@ package struct Reconciliation: Sendable, Equatable {
 
   /// Decides about channels that appeared since the last listing, and intents without answer.
   private mutating func settle(
-    _ fresh: [ChannelID], _ intents: [ChannelIntent], settledBefore: UnixTime, mayClaim: Bool
+    _ fresh: [ChannelID], _ intents: [ChannelIntent], settledBefore: UnixTime
   ) {
     let overdue = intents.filter { $0.askedAt < settledBefore }
     guard overdue.count == intents.count || fresh.isEmpty else {
@@ -114,19 +96,11 @@ package struct Reconciliation: Sendable, Equatable {
       undecided = fresh
       return
     }
-    var candidates = fresh[...]
     for intent in overdue {
-      let outcome: ResolvedIntent.Outcome
-      if candidates.isEmpty {
-        outcome = .neverCreated
-      } else if mayClaim {
-        outcome = .found(candidates.removeFirst())
-      } else {
-        outcome = .uncertain
-      }
-      resolved.append(ResolvedIntent(intent: intent, outcome: outcome))
+      resolved.append(
+        ResolvedIntent(intent: intent, outcome: fresh.isEmpty ? .neverCreated : .uncertain))
     }
-    orphans = (orphans + candidates).sorted()
-    if !overdue.isEmpty { suspects = Array(candidates) }
+    orphans = (orphans + fresh).sorted()
+    if !overdue.isEmpty { suspects = fresh }
   }
 }

@@ -37,27 +37,25 @@ private func channel(_ name: String) throws -> ChannelID { try ChannelID(name) }
     #expect(found.suspects == [])
   }
 
-  @Test func `a lost answer is found again if nobody else makes channels`() throws {
+  @Test func `a channel whose answer was lost is suspected, and what stood there before is not`()
+    throws
+  {
     let found = Reconciliation(
       listing: try listing("old", "stray", "x"), known: [try known("old", .warm)],
-      intents: [intent("r1"), intent("r2")],
-      previous: [try channel("old"), try channel("stray")], ownership: .exclusive)
-    #expect(found.adoptable.map(\.channel) == [try channel("x")])
-    #expect(found.resolved.map(\.outcome) == [.found(try channel("x")), .neverCreated])
-    #expect(found.orphans == [try channel("stray")])
-  }
-
-  @Test func `without an earlier list nothing is claimed`() throws {
-    let found = Reconciliation(
-      listing: try listing("x"), known: [], intents: [intent("r1")], ownership: .exclusive)
-    #expect(found.adoptable.isEmpty)
+      intents: [intent("r1")], previous: [try channel("old"), try channel("stray")])
+    #expect(found.resolved.map(\.outcome) == [.uncertain])
     #expect(found.suspects == [try channel("x")])
+    #expect(found.orphans == [try channel("stray"), try channel("x")])
+    let none = Reconciliation(
+      listing: try listing("stray"), known: [], intents: [intent("r1")],
+      previous: [try channel("stray")])
+    #expect(none.resolved.map(\.outcome) == [.neverCreated])
+    #expect(none.suspects == [])
   }
 
-  @Test func `in a shared app it is only suspected`() throws {
+  @Test func `without an earlier list every unknown channel may be it`() throws {
     let found = Reconciliation(
-      listing: try listing("x", "y"), known: [], intents: [intent("r1")], previous: [])
-    #expect(found.adoptable.isEmpty)
+      listing: try listing("x", "y"), known: [], intents: [intent("r1")])
     #expect(found.resolved.map(\.outcome) == [.uncertain])
     #expect(found.suspects == [try channel("x"), try channel("y")])
     #expect(found.orphans == found.suspects)
@@ -66,8 +64,7 @@ private func channel(_ name: String) throws -> ChannelID { try ChannelID(name) }
   @Test func `waits while an answer may still come`() throws {
     let found = Reconciliation(
       listing: try listing("x"), known: [],
-      intents: [intent("r1"), intent("r2", at: later - .seconds(3))], previous: [],
-      ownership: .exclusive)
+      intents: [intent("r1"), intent("r2", at: later - .seconds(3))], previous: [])
     #expect(found.undecided == [try channel("x")])
     #expect(found.resolved.isEmpty && found.orphans.isEmpty && found.seen.isEmpty)
   }
@@ -87,13 +84,13 @@ private func channel(_ name: String) throws -> ChannelID { try ChannelID(name) }
 
     init(seed: UInt64) { dice = TripDice(seed: seed) }
 
-    mutating func step(_ ownership: ChannelOwnership) throws {
+    mutating func step() throws {
       now = now + .seconds(dice.roll(1..<30))
       switch dice.roll(0..<6) {
       case 0...2: try create()
-      case 3 where ownership == .shared: theirs.insert(try make())
+      case 3: theirs.insert(try make())
       case 4: deleteSomething()
-      default: reconcile(ownership)
+      default: reconcile()
       }
     }
 
@@ -129,13 +126,12 @@ private func channel(_ name: String) throws -> ChannelID { try ChannelID(name) }
         isRecorded ? nil : KnownChannel(known.id, .deletion, createdAt: known.createdAt)
     }
 
-    mutating func reconcile(_ ownership: ChannelOwnership) {
+    mutating func reconcile() {
       let found = Reconciliation(
         listing: ChannelListing(askedAt: now, channels: atAPNs), known: Array(books.values),
-        intents: Array(intents.values), previous: seen, ownership: ownership)
+        intents: Array(intents.values), previous: seen)
       #expect((found.lost + found.alreadyDeleted).allSatisfy { !atAPNs.contains($0.id) })
       for gone in found.lost + found.alreadyDeleted { books[gone.id] = nil }
-      for (id, _) in found.adoptable { books[id] = KnownChannel(id, .warm, createdAt: now) }
       for resolved in found.resolved { intents[resolved.intent.requestID] = nil }
       seen = found.seen
       reported = Set(found.orphans + found.undecided)
@@ -146,17 +142,14 @@ private func channel(_ name: String) throws -> ChannelID { try ChannelID(name) }
   func `never takes what is foreign, and leaves nothing of ours unaccounted`(
     seed: UInt64
   ) throws {
-    let ownership: ChannelOwnership = seed.isMultiple(of: 2) ? .shared : .exclusive
     var world = World(seed: seed)
-    world.reconcile(ownership)
-    for _ in 0..<200 { try world.step(ownership) }
+    world.reconcile()
+    for _ in 0..<200 { try world.step() }
     world.now = world.now + .seconds(3_600)
-    world.reconcile(ownership)
+    world.reconcile()
     #expect(world.theirs.isDisjoint(with: world.books.keys))
     #expect(world.intents.isEmpty)
     let accounted = world.reported.union(world.books.keys)
     #expect(world.ours.intersection(world.atAPNs).isSubset(of: accounted))
-    // Alone, every channel is found again whose answer was lost.
-    if ownership == .exclusive { #expect(world.reported.isEmpty) }
   }
 }
