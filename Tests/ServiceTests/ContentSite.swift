@@ -18,6 +18,7 @@ final class ContentSite: Sendable {
 
   private final class State: Sendable {
     let requests = Mutex<[HTTPRequest]>([])
+    let delay = Mutex(Duration.zero)
     let answer: Mutex<Answer>
 
     init(_ answer: @escaping Answer) { self.answer = Mutex(answer) }
@@ -41,6 +42,9 @@ final class ContentSite: Sendable {
   /// What was asked, in order.
   var requests: [HTTPRequest] { state.requests.withLock { $0 } }
 
+  /// Answers so much later from now on, in real time.
+  func delay(_ delay: Duration) { state.delay.withLock { $0 = delay } }
+
   func answer(_ answer: @escaping Answer) { state.answer.withLock { $0 = answer } }
 
   /// The site is called `notes.test` and `localhost`.
@@ -62,7 +66,11 @@ final class ContentSite: Sendable {
     let state = State(answer)
     let server = try await HTTPServer.start(
       on: .tcp(host: "127.0.0.1", port: 0), tls: tls, loop: loop
-    ) { request, _ in .response(state.reply(to: request)) }
+    ) { request, _ in
+      let delay = state.delay.withLock { $0 }
+      if delay > .zero { try? await loop.sleep(for: delay) }
+      return .response(state.reply(to: request))
+    }
     let site = ContentSite(
       port: await server.port(), trustFile: trust.path, server: server, state: state)
     do {

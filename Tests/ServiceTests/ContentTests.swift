@@ -7,6 +7,7 @@ import HTTP
 import JSON
 import Synchronization
 import Testing
+import TripStore
 
 /// The texts of a phone's notifications.
 private func bodies(_ phone: AlertPhone, _ world: World) async throws -> [String] {
@@ -110,6 +111,75 @@ private func request(_ site: ContentSite, host: String = "notes.test", sendAt: U
           let shown = try await phone.shown(world)
           #expect(try await bodies(phone, world) == ["A wren", "There may be news"])
           #expect(try #require(shown.last).acceptedAt >= begin + .seconds(479))
+        }
+      }
+    }
+  }
+
+  /// A source that takes the request and does not answer, two seconds of this machine's time before
+  /// the fallback is due.
+  @Test func `is waited for no longer than the fallback's time, though the source is slow`()
+    async throws
+  {
+    try await World.with { world in
+      try await ContentSite.run(in: world) { _, _ in
+        ContentSite.page(["A wren"], cursor: "1")
+      } _: { site in
+        site.delay(.seconds(30))
+        try await world.withService {
+          site.allow(in: &$0)
+          $0.notifications.slip = .seconds(120)
+        } _: { caller in
+          let phone = try await AlertPhone.add("ada", caller, world)
+          let begin = world.clock.wall
+          let id = try await caller.notify(request(site, sendAt: begin))
+          let outcome = try await caller.outcome(of: id, world)
+          #expect(outcome["source"]?["usesFallback"]?.bool == true)
+          // A page alone is waited for ten seconds, which are ten minutes here.
+          let shown = try #require(try await phone.shown(world).last)
+          #expect(shown.acceptedAt < begin + .seconds(540))
+        }
+      }
+    }
+  }
+
+  /// The node that told somebody died, and nobody went on until the notification's time was over.
+  @Test func `that somebody was told is not told again, though its time was over`() async throws {
+    try await World.with { world in
+      try await ContentSite.run(in: world) { request, _ in
+        request.path.contains("after=1")
+          ? ContentSite.page([], cursor: "1") : ContentSite.page(["A wren"], cursor: "1")
+      } _: { site in
+        let now = world.clock.wall
+        let text =
+          request(site, sendAt: now).dropLast(1)
+          + #","expiresAt":\#((now + .seconds(60)).wholeSeconds)}"#
+        let wanted = try NotificationRequest.read(Array(text.utf8), now: now)
+        let page = try ContentPage.read(Array(#"{"items":[{"body":"A wren"}],"cursor":"1"}"#.utf8))
+        let rules = NotificationRules()
+        let created = NotificationLife(wanted, at: now, rules: rules)
+        var sending = created
+        sending.fetched(FetchedContent(page, after: nil), whenEmpty: .skip, at: now)
+        _ = sending.wake(at: now, rules: rules)
+        let store = TripStore(redis: world.redis)
+        let id = NotificationID(home: TripID(randomBytes: .init(repeating: 7)), name: "told")
+        _ = try await store.createNotification(
+          id, request: wanted.bytes, life: created, limit: 10, at: now)
+        for mark in [DeviceMark.sending(attempt: "a"), .accepted] {
+          let change = NotificationChange(
+            id, from: created, to: sending, marks: [("device", mark)])
+          let outcome = try await store.changeNotification(change, owner: nil, at: now)
+          #expect(outcome == .changed(granted: [true]))
+        }
+        try await world.waitUntil("its time is over") {
+          world.clock.wall > now + .seconds(60)
+        }
+        try await world.withService {
+          site.allow(in: &$0)
+        } _: { caller in
+          #expect(try await caller.outcome(of: id.text, world)["state"]?.string == "sent")
+          let next = try await caller.notify(request(site, sendAt: world.clock.wall))
+          #expect(try await caller.outcome(of: next, world)["state"]?.string == "skipped")
         }
       }
     }

@@ -87,6 +87,8 @@ package struct NotificationRules: Sendable, Hashable {
   package var slip = Duration.seconds(900)
   /// How long devices that APNs puts off are tried, where the notification does not expire.
   package var retryFor = Duration.seconds(3_600)
+  /// For how long after its time a notification to members without a card looks for such.
+  package var looksFor = Duration.seconds(600)
   /// When a notification that is being sent is looked at again, in case its node died.
   package var claim = Duration.seconds(10)
 
@@ -159,9 +161,10 @@ extension NotificationLife {
   ///   - reached: how many devices APNs accepted it for, or may have.
   ///   - left: how many are to be tried again.
   ///   - reason: why others were not, for people.
+  ///   - looksAgain: whether more devices may come to it within ``NotificationRules/looksFor``.
   package mutating func tried(
-    reached: Int, left: Int, retryAfter: Duration?, reason: String?, at now: UnixTime,
-    rules: NotificationRules
+    reached: Int, left: Int, retryAfter: Duration?, reason: String?, looksAgain: Bool = false,
+    at now: UnixTime, rules: NotificationRules
   ) {
     guard phase == .sending else { return }
     rounds += 1
@@ -170,6 +173,12 @@ extension NotificationLife {
     let pause = max(retryAfter ?? .zero, .seconds(min(300, 5 << min(rounds - 1, 6))))
     if left > 0, now + pause < end {
       due = now + pause
+      return
+    }
+    // Soon at first, and then seldom.
+    let next = now + max(.seconds(30), now - sendAt)
+    if looksAgain, next < min(end, sendAt + rules.looksFor) {
+      due = next
       return
     }
     if reached == 0 {
@@ -208,7 +217,7 @@ extension NotificationLife {
   }
 
   /// When content is waited for no longer. What expires before goes out before.
-  private func endOfSlip(_ rules: NotificationRules) -> UnixTime {
+  package func endOfSlip(_ rules: NotificationRules) -> UnixTime {
     let slipped = sendAt + rules.slip
     return max(sendAt, min(slipped, expiresAt.map { $0 - .seconds(5) } ?? slipped))
   }

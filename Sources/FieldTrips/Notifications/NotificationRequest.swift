@@ -21,6 +21,9 @@ package struct NotificationRequest: Sendable {
     case trip(TripID)
     /// Members of a trip that is on, whose phones show no card and were asked to start none.
     case withoutCard(TripID)
+
+    /// Whether more devices may come to it while it is being sent.
+    package var mayGrow: Bool { if case .withoutCard = self { true } else { false } }
   }
 
   package let kind: Kind

@@ -85,12 +85,15 @@ actor ContentFetcher {
 
   /// Everything new at a source behind a cursor.
   ///
+  /// - Parameter end: when the content is not waited for any longer.
   /// - Returns: nil when there is nothing.
   func fetch(
-    _ source: ContentSource, after cursor: String?
+    _ source: ContentSource, after cursor: String?, until end: UnixTime
   ) async throws(Failure) -> FetchedContent? {
     do throws(Failure) {
-      let content = try await pages(of: source, after: cursor)
+      let left = clock.real(max(.zero, end - clock.wall))
+      let content = try await pages(
+        of: source, after: cursor, until: loop.now + min(Self.deadline, left))
       if content == nil { counts.empty += 1 } else { counts.fetched += 1 }
       return content
     } catch {
@@ -106,7 +109,7 @@ actor ContentFetcher {
   }
 
   private func pages(
-    of source: ContentSource, after cursor: String?
+    of source: ContentSource, after cursor: String?, until end: Moment
   ) async throws(Failure) -> FetchedContent? {
     guard !isStopped else { throw Failure(reason: "The service stops.") }
     guard let host = hosts.host(of: source.url), let tls else {
@@ -120,7 +123,6 @@ actor ContentFetcher {
     let number = lastNumber
     running[number] = client
     defer { running[number] = nil }
-    let end = loop.now + Self.deadline
     var content: FetchedContent?
     var place = cursor
     var failure: Failure?

@@ -66,6 +66,7 @@ extension Owner {
     switch life.wake(at: clock.wall, rules: settings.notifications) {
     case .rest: return try await keep(life, after: record.life, of: id, holding)
     case .close:
+      try await moveCursor(request, life, record.devices)
       life.closed(reached: record.devices.reached, at: clock.wall)
       return try await keep(life, after: record.life, of: id, holding)
     case .fetch:
@@ -113,7 +114,8 @@ extension Owner {
     defer { desk.endFetch() }
     let cursor = try await store.sourceCursor(SHA256Text.of(Array(source.name.utf8)))
     do throws(ContentFetcher.Failure) {
-      let content = try await fetcher.fetch(source, after: cursor)
+      let content = try await fetcher.fetch(
+        source, after: cursor, until: life.endOfSlip(settings.notifications))
       life.fetched(content, whenEmpty: source.whenEmpty, at: clock.wall)
     } catch {
       // Cut off, and fetched anew by the next owner.
@@ -137,25 +139,31 @@ extension Owner {
     let outcome = try await round.run()
     if case .stopped = outcome { return nil }
     guard let devices = try await store.notification(id)?.devices else { return nil }
+    try await moveCursor(request, life, devices)
     switch outcome {
     case .stopped: return nil
     case .impossible(let reason):
       next.fail(reason, reached: devices.reached, at: clock.wall)
     case .expired: next.closed(reached: devices.reached, at: clock.wall)
     case .tried(let retryAfter, let reason, let unsure):
-      if devices.accepted > 0, !life.usesFallback, let source = request.source,
-        let content = life.content
-      {
-        // Only now, so that what nobody was told is told again.
-        try await store.moveSourceCursor(
-          SHA256Text.of(Array(source.name.utf8)), from: content.from, to: content.to)
-      }
       next.tried(
         reached: devices.reached,
         left: devices.waiting
           + (request.mayBeRepeated ? min(unsure, devices.unconfirmedOnce) : 0),
-        retryAfter: retryAfter, reason: reason, at: clock.wall, rules: settings.notifications)
+        retryAfter: retryAfter, reason: reason, looksAgain: request.recipient.mayGrow,
+        at: clock.wall, rules: settings.notifications)
     }
     return try await keep(next, after: life, of: id, holding)
+  }
+
+  /// What somebody was told is not fetched again; only then, so that what nobody was told is.
+  private func moveCursor(
+    _ request: NotificationRequest, _ life: NotificationLife, _ devices: DeviceCounts
+  ) async throws(StoreError) {
+    guard devices.accepted > 0, !life.usesFallback, let source = request.source,
+      let content = life.content
+    else { return }
+    try await store.moveSourceCursor(
+      SHA256Text.of(Array(source.name.utf8)), from: content.from, to: content.to)
   }
 }

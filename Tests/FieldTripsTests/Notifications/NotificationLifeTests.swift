@@ -44,6 +44,23 @@ import Testing
     #expect(life.due == nil)
   }
 
+  @Test func `to members without a card looks for more of them, ever more seldom`() throws {
+    var life = try life(sendIn: 0)
+    _ = life.wake(at: start, rules: rules)
+    var now = start
+    var looks: [Int64] = []
+    while life.phase == .sending, looks.count < 100 {
+      life.tried(
+        reached: 1, left: 0, retryAfter: nil, reason: nil, looksAgain: true, at: now, rules: rules)
+      guard let due = life.due else { break }
+      looks.append(due.wholeSeconds - start.wholeSeconds)
+      now = due
+      _ = life.wake(at: now, rules: rules)
+    }
+    #expect(looks == [30, 60, 120, 240, 480])
+    #expect(life.phase == .sent)
+  }
+
   @Test func `with a source is armed only by its content`() throws {
     var life = try life(sendIn: 3_600, source: true)
     #expect(life.phase == .scheduled)
