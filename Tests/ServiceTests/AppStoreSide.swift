@@ -7,11 +7,16 @@ struct AppStoreSide: Sendable {
   let simulator: RunningSimulator
   let app: AppConfiguration
 
-  static func start(beside world: World) async throws -> AppStoreSide {
+  /// - Parameter bundleID: nil is the world's.
+  static func start(
+    beside world: World, bundleID: String? = nil
+  ) async throws -> AppStoreSide {
     var configuration = SimulatorConfiguration()
     configuration.environment = .production
     // Keys of one name and team are taken for one key.
-    configuration.apps = [SimulatedAppSettings(bundleID: world.bundleID, teamID: "FIELDCAST2")]
+    configuration.apps = [
+      SimulatedAppSettings(bundleID: bundleID ?? world.bundleID, teamID: "FIELDCAST2")
+    ]
     let simulator = try await Simulator.start(
       configuration, clock: world.clock, loop: world.loop,
       folder: world.folder.appendingPathComponent("store").path)

@@ -62,6 +62,72 @@ import Testing
     }
   }
 
+  /// The channel is refused the milestone for a while; who has a token is not.
+  @Test func `alerts who has a token once, though the channel is throttled`() async throws {
+    let walk = try Self.milestoneWalk()
+    let tight: (inout SimulatorConfiguration) -> Void = {
+      $0.channels.storingBudget = BucketRate(capacity: 3, interval: .seconds(1_200))
+    }
+    try await World.with(configure: tight) { world in
+      try await world.withService {
+        $0.activityTypes.append(walk)
+      } _: { caller in
+        let trip = try await caller.createTrip(
+          #"{"name":"Walk","notebook":"Birds","type":"milestone-walk"}"#)
+        try await world.waitForBroadcast(on: trip.channelID, notes: 0)
+        let phone = try await TestPhone.make(SystemVersion(17, 4), of: "anna", in: world)
+        try await phone.join(trip.id, caller)
+        _ = try await phone.startCard(of: trip, caller)
+        for number in 1...3 {
+          _ = try await caller.call(
+            "POST", "/v1/trips/\(trip.id)/notes", #"{"id":"n\#(number)"}"#)
+          if number < 3 {
+            try await world.waitForBroadcast(on: trip.channelID, notes: Int64(number))
+          }
+        }
+        try await phone.waitUntilItShows(3)
+        try await world.waitForBroadcast(on: trip.channelID, notes: 3)
+        #expect(try #require(await world.ledger(of: trip.channelID)).throttled > 0)
+        // What was on its way to the phone with the channel's has come when a later one shows.
+        try await caller.note("n4", on: trip.id)
+        try await phone.waitUntilItShows(4)
+        let number = phone.phone
+        let alerts = await world.simulator.run { apns, _ in
+          (try? apns.phone(number))?.history.count { $0.note == "with an alert" }
+        }
+        #expect(alerts == 1)
+      }
+    }
+  }
+
+  /// A push starts the card, and the first note is broadcast before it listens.
+  @Test func `started on a channel that keeps nothing shows the newest state soon`() async throws {
+    var definition = ActivityType.fieldTrip.definition
+    definition.name = "unstored-walk"
+    definition.storage = .noStorage
+    let walk = try ActivityType(definition)
+    let slow: (inout SimulatorConfiguration) -> Void = {
+      $0.delivery = .constant(.seconds(15))
+    }
+    try await World.with(speed: 20, configure: slow) { world in
+      try await world.withService {
+        $0.activityTypes.append(walk)
+      } _: { caller in
+        let trip = try await caller.createTrip(
+          #"{"name":"Walk","notebook":"Birds","type":"unstored-walk"}"#)
+        try await world.waitForBroadcast(on: trip.channelID, notes: 0)
+        let phone = try await TestPhone.make(SystemVersion(18, 1), of: "anna", in: world)
+        try await phone.join(trip.id, caller, withStartToken: true, #""start":"push""#)
+        let isStarted = await world.simulator.wait(upTo: .seconds(30)) { apns, _ in
+          apns.statistics.requests[.devicePush] == 1
+        }
+        #expect(isStarted)
+        try await caller.note("n1", on: trip.id)
+        try await phone.waitUntilItShows(1)
+      }
+    }
+  }
+
   private func push(
     after milestone: ActivityPush, on channelID: String, of world: World
   ) async -> ActivityPush? {

@@ -164,6 +164,36 @@ import TripStore
   }
 }
 
+@Suite struct `A lost channel` {
+  /// A push has started its card, and the token is not in yet: the card never heard the channel.
+  @Test func `takes no card of a phone that listens to none`() async throws {
+    try await World.with { world in
+      try await world.withService { caller in
+        let starts = (world.clock.wall + .seconds(480)).wholeSeconds
+        let trip = try await caller.createTrip(
+          #"{"name":"Walk","notebook":"Birds","startsAt":\#(starts)}"#)
+        let anna = try await TestPhone.make(SystemVersion(17, 2), of: "anna", in: world)
+        let bela = try await TestPhone.make(SystemVersion(18, 1), of: "bela", in: world)
+        for phone in [anna, bela] { try await phone.join(trip.id, caller, withStartToken: true) }
+        let card = try await anna.waitForCard(withToken: true)
+        _ = try await bela.waitForCard()
+        let bundleID = world.bundleID
+        await world.simulator.run { apns, _ in
+          apns.setBroadcastCapability(bundleID, false)
+          apns.setBroadcastCapability(bundleID, true)
+        }
+        try await caller.note("a", on: trip.id)
+        _ = try await bela.waitForCard(2)
+        try await bela.waitUntilItShows(1)
+        #expect(try await anna.cards().count == 1)
+        try await anna.register(card, of: trip.id, caller)
+        try await anna.waitUntilItShows(1)
+        #expect(try await anna.cards().count == 1)
+      }
+    }
+  }
+}
+
 extension World {
   /// Asks the simulated APNs for a channel behind the service's back.
   func makeStrayChannel() async throws -> String {

@@ -406,6 +406,32 @@ private func body(_ notification: SimulatedNotification) throws -> JSONValue {
     }
   }
 
+  /// Somebody else adds a member when the first look is over.
+  @Test func `goes to who joins soon after the start and cannot be started`() async throws {
+    try await World.with { world in
+      try await world.withService { caller in
+        let trip = try await caller.createTrip(
+          #"{"name":"Walk","notebook":"Birds","alertsWithoutActivity":true}"#)
+        let begun = world.clock.wall
+        try await world.waitUntil("the first look is over") {
+          world.clock.wall > begun + .seconds(45)
+        }
+        let phone = try await AlertPhone.add("ada", caller, world)
+        let inApp = try await AlertPhone.add("bela", caller, world)
+        for (member, start) in [("ada", "push"), ("bela", "app")] {
+          let joined = try await caller.call(
+            "POST", "/v1/trips/\(trip.id)/members",
+            #"{"member":"\#(member)","osVersion":"18.0","start":"\#(start)"}"#)
+          #expect(joined.status == 200, "\(joined.text)")
+        }
+        let outcome = try await caller.outcome(of: trip.id + ".start", world)
+        #expect(outcome["devices"]?["accepted"]?.int64 == 1, "\(outcome)")
+        #expect(try await phone.arrived(world) == 1)
+        #expect(try await inApp.arrived(world) == 0)
+      }
+    }
+  }
+
   @Test func `is never early when many are due together`() async throws {
     try await World.with(speed: 1) { world in
       try await world.withService { caller in

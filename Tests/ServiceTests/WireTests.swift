@@ -69,7 +69,11 @@ import Transport
         // The final phase is an update, and the end comes a minute later without anybody's doing.
         #expect(try await phone.shows(#"{"phase":"answered"}"#, in: .active))
         #expect(try await phone.shows(#"{"phase":"answered"}"#, in: .ended))
-        let sent = try await phone.sent()
+        // The channel keeps nothing, so the newest phase is sent once more for a card that may have
+        // missed it: between the others, when its time has come.
+        let sent = try await phone.sent().enumerated().filter {
+          $0.offset < 2 || $0.element.way != "broadcast 5"
+        }.map(\.element)
         #expect(
           sent == [
             .start(

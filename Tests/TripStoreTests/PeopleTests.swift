@@ -111,7 +111,7 @@ import Testing
       let keys = store.keys(Partition(ofName: undated.field, count: 16))
       _ = try await client.call(RedisCommand("HSET", keys.people, undated.field, text))
       _ = try await store.forgetPeople(unseenSince: Person.day(of: start) + 45)
-      #expect(try await store.people([undated]).first?.get().tokens.devices.count == 1)
+      #expect(try await store.people([undated]).first?.get().tokens.tokens.count == 1)
       let person = try #require(try await store.people([people[1]]).first?.get())
       #expect(person.tokens.tokens.map(\.token) == [fresh])
     }

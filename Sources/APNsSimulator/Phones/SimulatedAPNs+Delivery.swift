@@ -91,7 +91,7 @@ extension SimulatedAPNs {
       phone.index(of: activityID).flatMap {
         push.payload.undecodable[phone.activities[$0].traits.attributesType]
       }
-    default: nil
+    default: push.payload.alert == .complete ? "with an alert" : nil
     }
   }
 

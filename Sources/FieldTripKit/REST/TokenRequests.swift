@@ -34,6 +34,8 @@ public struct DeviceRegistration: Encodable, Hashable, Sendable {
   /// Nil as the service is set up.
   public var environment: PushEnvironment?
   public var osVersion: String?
+  /// The app that has the token, where the service serves several; nil is its first.
+  public var bundleID: String?
 
   public enum Kind: String, Encodable, Hashable, Sendable {
     case device, widget
@@ -41,13 +43,14 @@ public struct DeviceRegistration: Encodable, Hashable, Sendable {
 
   public init(
     deviceToken: PushToken, kind: Kind? = nil, member: String? = nil,
-    environment: PushEnvironment? = nil, osVersion: String? = nil
+    environment: PushEnvironment? = nil, osVersion: String? = nil, bundleID: String? = nil
   ) {
     self.deviceToken = deviceToken
     self.kind = kind
     self.member = member
     self.environment = environment
     self.osVersion = osVersion
+    self.bundleID = bundleID
   }
 }
 
@@ -61,6 +64,8 @@ public struct ActivityTokenRegistration: Encodable, Hashable, Sendable {
   public var trip: String?
   public var environment: PushEnvironment?
   public var osVersion: String?
+  /// The app that has the token, where the service serves several; nil is the trip's, or its first.
+  public var bundleID: String?
 
   /// The update token of one card.
   public static func update(
@@ -74,10 +79,10 @@ public struct ActivityTokenRegistration: Encodable, Hashable, Sendable {
 
   public static func pushToStart(
     _ token: PushToken, member: String? = nil, environment: PushEnvironment? = nil,
-    osVersion: String? = nil
+    osVersion: String? = nil, bundleID: String? = nil
   ) -> ActivityTokenRegistration {
     ActivityTokenRegistration(
       activityToken: token, activityID: nil, kind: "push-to-start", member: member, trip: nil,
-      environment: environment, osVersion: osVersion)
+      environment: environment, osVersion: osVersion, bundleID: bundleID)
   }
 }

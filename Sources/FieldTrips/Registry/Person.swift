@@ -3,10 +3,18 @@ import JSON
 
 /// What is kept of a person beyond single trips: the tokens of devices and of remote starts, and the
 /// budget of those.
+///
+/// The same is kept of a token by itself: of one that was registered without a name, and of each
+/// start or device token, who registered it and what it was used for, since one device may be
+/// registered under several names.
 package struct Person: Hashable, Sendable {
   package private(set) var tokens = TokenRegistry()
-  /// Counted a person and not a token: a device whose token was rotated has no new budget.
+  /// Counted by the person, since a device whose token was rotated has no new budget, and by the
+  /// token, since a device has one budget under all names.
   package var starts = StartBudget()
+  /// Of a token by itself: the members that it was registered for, the one that did it last at the
+  /// end.
+  package private(set) var holders: [MemberID] = []
   /// The trips joined last, the newest last: their members' reach changes with the start tokens.
   package private(set) var trips: [TripID] = []
   /// The last day, counted from 1970, on which an app or a caller named the person. A day and not a
@@ -14,22 +22,36 @@ package struct Person: Hashable, Sendable {
   package private(set) var lastDay: Int64 = 0
 
   package static let tripLimit = 32
+  package static let holderLimit = 16
 
   package init() {}
 
   package mutating func register(
-    _ kind: RegisteredToken.Kind, _ token: PushToken, in environment: AppID.Environment,
-    osVersion: OSVersion?, at now: UnixTime
+    _ kind: RegisteredToken.Kind, _ token: PushToken, of bundleID: String? = nil,
+    in environment: AppID.Environment, osVersion: OSVersion?, at now: UnixTime
   ) {
-    tokens.register(kind, token, in: environment, osVersion: osVersion, at: now)
+    tokens.register(
+      kind, token, of: bundleID, in: environment, osVersion: osVersion, at: now)
     seen(at: now)
   }
 
+  /// The token that this is kept of was registered for a member.
+  package mutating func registered(for member: MemberID, at now: UnixTime) {
+    seen(at: now)
+    guard holders.last != member else { return }
+    holders.removeAll { $0 == member }
+    holders.append(member)
+    if holders.count > Self.holderLimit { holders.removeFirst() }
+  }
+
   package mutating func answered(
-    _ answer: TokenAnswer, to token: PushToken, in environment: AppID.Environment,
-    served: Set<AppID.Environment>, isStorm: Bool, at now: UnixTime
+    _ answer: TokenAnswer, to token: PushToken, namedAt: UnixTime? = nil,
+    in environment: AppID.Environment, served: Set<AppID.Environment>, isStorm: Bool,
+    at now: UnixTime
   ) -> TokenVerdict {
-    tokens.answered(answer, to: token, in: environment, served: served, isStorm: isStorm, at: now)
+    tokens.answered(
+      answer, to: token, namedAt: namedAt, in: environment, served: served, isStorm: isStorm,
+      at: now)
   }
 
   package mutating func joined(_ trip: TripID, at now: UnixTime) {
@@ -62,6 +84,9 @@ extension Person {
       starts: (value["starts"]?.array ?? []).compactMap(\.storedTime))
     lastDay = value["day"]?.int64 ?? 0
     trips = (value["trips"]?.array ?? []).compactMap { $0.string.flatMap { try? TripID($0) } }
+    holders = (value["holders"]?.array ?? []).compactMap {
+      $0.string.flatMap { try? MemberID($0) }
+    }
   }
 
   package func written() -> [UInt8] {
@@ -73,6 +98,7 @@ extension Person {
     }
     if lastDay > 0 { object["day"] = .number(JSONNumber(lastDay)) }
     if !trips.isEmpty { object["trips"] = .array(trips.map { .string($0.text) }) }
+    if !holders.isEmpty { object["holders"] = .array(holders.map { .string($0.text) }) }
     return JSONValue.object(object).serialized()
   }
 }

@@ -7,6 +7,9 @@ package struct RegisteredToken: Hashable, Sendable {
 
   package let kind: Kind
   package let token: PushToken
+  /// The app that has it. Nil is the trip's, of a card; else the service's first app, as where no
+  /// one said: so it is of tokens that were stored before apps were told apart.
+  package internal(set) var bundleID: String?
   /// Where it is sent to.
   package internal(set) var environment: AppID.Environment
   /// Of the device that has it, where that is known.
@@ -23,11 +26,12 @@ package struct RegisteredToken: Hashable, Sendable {
   package internal(set) var quarantinedAt: UnixTime?
 
   init(
-    _ kind: Kind, _ token: PushToken, _ environment: AppID.Environment, osVersion: OSVersion?,
-    firstSeen: UnixTime, lastSeen: UnixTime
+    _ kind: Kind, _ token: PushToken, of bundleID: String?, _ environment: AppID.Environment,
+    osVersion: OSVersion?, firstSeen: UnixTime, lastSeen: UnixTime
   ) {
     self.kind = kind
     self.token = token
+    self.bundleID = bundleID
     self.environment = environment
     self.osVersion = osVersion
     self.firstSeen = firstSeen
@@ -41,6 +45,24 @@ package struct RegisteredToken: Hashable, Sendable {
 
   /// Whether pushes may go to it.
   package var isUsable: Bool { quarantinedAt == nil }
+
+  /// Whether it is one of an app's.
+  package func belongs(to app: TokenApp) -> Bool {
+    bundleID.map { $0 == app.bundleID } ?? app.isFirst
+  }
+}
+
+/// An app whose tokens are wanted: those of another are unknown to its topic.
+package struct TokenApp: Hashable, Sendable {
+  package let bundleID: String
+  /// Whether it is the one that tokens are of which name none.
+  package let isFirst: Bool
+
+  /// - Parameter first: the service's first app.
+  package init(_ bundleID: String, first: String) {
+    self.bundleID = bundleID
+    isFirst = bundleID == first
+  }
 }
 
 extension RegisteredToken {
@@ -60,6 +82,7 @@ extension RegisteredToken {
     default: return nil
     }
     self.token = token
+    bundleID = value["app"]?.string
     self.environment = environment
     osVersion = value["osVersion"]?.string.flatMap { try? OSVersion($0) }
     firstSeen = first
@@ -73,6 +96,7 @@ extension RegisteredToken {
     var object: JSONObject = ["kind": .string(kind.name)]
     if case .update(let activityID) = kind { object["activityID"] = .string(activityID) }
     object["token"] = .string(token.hex)
+    if let bundleID { object["app"] = .string(bundleID) }
     object["environment"] = .string(environment.rawValue)
     if let osVersion { object["osVersion"] = .string("\(osVersion)") }
     object["first"] = JSONValue(stored: firstSeen)

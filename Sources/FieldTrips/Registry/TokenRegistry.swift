@@ -19,6 +19,9 @@ package enum TokenVerdict: Hashable, Sendable {
   case retired
   /// Kept, and not sent to: this looks like a wrong key or environment, not like a dead phone.
   case quarantined
+  /// Kept, and not sent to until its app names it again: APNs gave it up before its app named it
+  /// last, so it may have come back, and who is dead is sent to once.
+  case held
   /// It was struck off or superseded meanwhile.
   case gone
 }
@@ -39,15 +42,18 @@ package struct TokenRegistry: Hashable, Sendable {
 
   /// Notes that an app has this token. Naming it again renews it.
   ///
-  /// - Parameter environment: as the app said. Where APNs has accepted the token only in the other
-  ///   one, that stays.
+  /// - Parameters:
+  ///   - bundleID: nil when nobody said: then what was said before stays.
+  ///   - environment: as the app said. Where APNs has accepted the token only in the other one,
+  ///     that stays.
   package mutating func register(
-    _ kind: RegisteredToken.Kind, _ token: PushToken, in environment: AppID.Environment,
-    osVersion: OSVersion?, at now: UnixTime
+    _ kind: RegisteredToken.Kind, _ token: PushToken, of bundleID: String? = nil,
+    in environment: AppID.Environment, osVersion: OSVersion?, at now: UnixTime
   ) {
     let now = now.inMilliseconds
     if let index = tokens.firstIndex(where: { $0.kind == kind && $0.token == token }) {
       var known = tokens[index]
+      known.bundleID = bundleID ?? known.bundleID
       known.lastSeen = max(known.lastSeen, now)
       known.osVersion = osVersion ?? known.osVersion
       if known.acceptedIn.isEmpty || known.acceptedIn.contains(environment) {
@@ -68,7 +74,8 @@ package struct TokenRegistry: Hashable, Sendable {
     }
     tokens.append(
       RegisteredToken(
-        kind, token, environment, osVersion: osVersion, firstSeen: firstSeen, lastSeen: now))
+        kind, token, of: bundleID, environment, osVersion: osVersion, firstSeen: firstSeen,
+        lastSeen: now))
     guard tokens.count > Self.limit,
       let oldest = tokens.indices.min(by: { tokens[$0].lastSeen < tokens[$1].lastSeen })
     else { return }
@@ -94,11 +101,14 @@ package struct TokenRegistry: Hashable, Sendable {
   ///
   /// - Parameters:
   ///   - environment: where it was sent.
+  ///   - namedAt: when the app had named the token last, as the push was sent; nil when that is
+  ///     what is known here.
   ///   - served: environments that pushes can be sent to.
   ///   - isStorm: many tokens fail just now, so the fault is elsewhere.
   package mutating func answered(
-    _ answer: TokenAnswer, to token: PushToken, in environment: AppID.Environment,
-    served: Set<AppID.Environment>, isStorm: Bool, at now: UnixTime
+    _ answer: TokenAnswer, to token: PushToken, namedAt: UnixTime? = nil,
+    in environment: AppID.Environment, served: Set<AppID.Environment>, isStorm: Bool,
+    at now: UnixTime
   ) -> TokenVerdict {
     guard let index = tokens.firstIndex(where: { $0.token == token }) else { return .gone }
     switch answer {
@@ -107,10 +117,14 @@ package struct TokenRegistry: Hashable, Sendable {
       tokens[index].refusedIn.remove(environment)
       return .kept
     case .dead(let since):
-      // The app named it after APNs had given it up: it is alive again.
-      if let since, since < tokens[index].lastSeen { return .kept }
-      tokens.remove(at: index)
-      return .retired
+      guard let since, since < tokens[index].lastSeen else {
+        tokens.remove(at: index)
+        return .retired
+      }
+      // An answer to what was sent before the app named it again says nothing of it now.
+      if let namedAt, namedAt < tokens[index].lastSeen { return .kept }
+      tokens[index].quarantinedAt = now.inMilliseconds
+      return .held
     case .unknown:
       return refused(index, in: environment, served: served, isStorm: isStorm, at: now)
     }
@@ -143,9 +157,11 @@ package struct TokenRegistry: Hashable, Sendable {
   }
 
   package var cards: [RegisteredToken] { usable { if case .update = $0 { true } else { false } } }
-  package var starts: [RegisteredToken] { usable { $0 == .pushToStart } }
-  package var devices: [RegisteredToken] { usable { $0 == .device } }
-  package var widgets: [RegisteredToken] { usable { $0 == .widget } }
+
+  /// Those of one kind that an app has and pushes may go to, the one heard of last first.
+  package func usable(_ kind: RegisteredToken.Kind, of app: TokenApp) -> [RegisteredToken] {
+    usable { $0 == kind }.filter { $0.belongs(to: app) }
+  }
 
   package subscript(token: PushToken) -> RegisteredToken? { tokens.first { $0.token == token } }
 }

@@ -14,8 +14,20 @@ package struct TripMember: Hashable, Sendable {
   /// The person has a push-to-start token: kept here as well, so that the trip can count by reach.
   package var hasStartToken = false
 
+  /// The trip has ended, and its end has yet to reach the member's cards.
+  package var awaitsEnd = false
+
   /// Whether the member's card gets what it shows by the channel, and a push could start another.
-  package var listensToChannel: Bool { hasStartToken && tokens.cards.isEmpty }
+  ///
+  /// A card on a system without channels that was started by a push has no token at first either.
+  package var listensToChannel: Bool {
+    hasStartToken && tokens.cards.isEmpty && device.understandsChannels
+  }
+
+  /// Whether no card was ever there, as far as the server knows.
+  package var neverHadCard: Bool {
+    tokens.cards.isEmpty && card.state == .none && !card.isOver
+  }
 
   package init() {}
 
@@ -95,12 +107,23 @@ package struct TripMember: Hashable, Sendable {
 
   /// Takes in what APNs said to an update; when the last card is dead, there is none.
   package mutating func answered(
-    _ answer: TokenAnswer, to token: PushToken, in environment: AppID.Environment,
-    served: Set<AppID.Environment>, isStorm: Bool, at now: UnixTime
+    _ answer: TokenAnswer, to token: PushToken, namedAt: UnixTime? = nil,
+    in environment: AppID.Environment, served: Set<AppID.Environment>, isStorm: Bool,
+    at now: UnixTime
   ) -> TokenVerdict {
+    let activityID = tokens[token]?.activityID
     let verdict = tokens.answered(
-      answer, to: token, in: environment, served: served, isStorm: isStorm, at: now)
-    if verdict == .retired, tokens.tokens.isEmpty { card.ended() }
+      answer, to: token, namedAt: namedAt, in: environment, served: served, isStorm: isStorm,
+      at: now)
+    guard verdict == .retired else { return verdict }
+    // That of a card which another one follows says nothing of that one.
+    if let activityID, replaced.remove(activityID) != nil { return verdict }
+    guard tokens.tokens.isEmpty else { return verdict }
+    if case .dead(let since) = answer {
+      card.tokenDied(at: since ?? now, rules: StartRules())
+    } else {
+      card.ended()
+    }
     return verdict
   }
 
@@ -109,7 +132,8 @@ package struct TripMember: Hashable, Sendable {
   package var device: DeviceReach {
     DeviceReach(
       osVersion: osVersion, hasUpdateToken: !tokens.cards.isEmpty,
-      hasPushToStartToken: hasStartToken, hasDismissed: card.state == .dismissed)
+      hasPushToStartToken: hasStartToken,
+      hasDismissed: card.state == .dismissed || card.state == .closed)
   }
 }
 
@@ -123,6 +147,7 @@ extension TripMember {
     card = value["card"].map { MemberCard($0) } ?? MemberCard()
     hasStartToken = value["startToken"]?.bool ?? false
     replaced = Set((value["replaced"]?.array ?? []).compactMap(\.string))
+    awaitsEnd = value["awaitsEnd"]?.bool ?? false
   }
 
   package func written() -> [UInt8] {
@@ -133,6 +158,7 @@ extension TripMember {
     if card != MemberCard() { object["card"] = card.json }
     if hasStartToken { object["startToken"] = .bool(true) }
     if !replaced.isEmpty { object["replaced"] = .array(replaced.sorted().map { .string($0) }) }
+    if awaitsEnd { object["awaitsEnd"] = .bool(true) }
     return JSONValue.object(object).serialized()
   }
 }
@@ -146,11 +172,13 @@ extension MemberCard {
       case ("asked", let time?): .asked(at: time, following: value["following"]?.storedTime)
       case ("running", let time?): .running(since: time)
       case ("dismissed", _): .dismissed
+      case ("closed", _): .closed
       default: .none
       }
     self.init(
       state: state, unconfirmed: Int(clamping: value["unconfirmed"]?.int64 ?? 0),
-      lastStart: value["lastStart"]?.storedTime, earlierSince: value["earlier"]?.storedTime)
+      lastStart: value["lastStart"]?.storedTime, earlierSince: value["earlier"]?.storedTime,
+      isOver: value["over"]?.bool ?? false)
   }
 
   var json: JSONValue {
@@ -165,7 +193,9 @@ extension MemberCard {
       object["state"] = .string("running")
       object["at"] = JSONValue(stored: since)
     case .dismissed: object["state"] = .string("dismissed")
+    case .closed: object["state"] = .string("closed")
     }
+    if isOver { object["over"] = .bool(true) }
     if unconfirmed > 0 { object["unconfirmed"] = .number(JSONNumber(Int64(unconfirmed))) }
     if let lastStart { object["lastStart"] = JSONValue(stored: lastStart) }
     if let earlierSince { object["earlier"] = JSONValue(stored: earlierSince) }

@@ -16,10 +16,12 @@ package struct TokenRegistration: Sendable, Equatable {
   /// Whose device it is, where the caller says so.
   package var member: MemberID?
   package let trip: TripID?
+  /// The app that has the token; nil takes the trip's, where one is named, or the service's first.
+  package let bundleID: String?
   package let environment: AppID.Environment?
   package let osVersion: OSVersion?
 
-  /// Reads `{"deviceToken", "kind"?, "member"?, "environment"?, "osVersion"?}`.
+  /// Reads `{"deviceToken", "kind"?, "member"?, "bundleID"?, "environment"?, "osVersion"?}`.
   package static func readDevice(_ value: JSONValue) throws(Refusal) -> TokenRegistration {
     var reader = ObjectReader(value)
     let token = reader.token("deviceToken", isRequired: true)
@@ -28,7 +30,7 @@ package struct TokenRegistration: Sendable, Equatable {
   }
 
   /// Reads `{"activityToken", "activityID"}` or `{"activityToken", "kind": "push-to-start"}`, each
-  /// with `"member"?`, `"trip"?`, `"environment"?` and `"osVersion"?`.
+  /// with `"member"?`, `"trip"?`, `"bundleID"?`, `"environment"?` and `"osVersion"?`.
   package static func readActivityToken(_ value: JSONValue) throws(Refusal) -> TokenRegistration {
     var reader = ObjectReader(value)
     let token = reader.token("activityToken", isRequired: true)
@@ -50,12 +52,13 @@ package struct TokenRegistration: Sendable, Equatable {
   ) throws(Refusal) -> TokenRegistration {
     let member = reader.id("member", as: MemberID.self)
     let trip = reader.identifier("trip") { (text) throws(IdentifierError) in try TripID(text) }
+    let bundleID = reader.string("bundleID", bytes: 1...155)
     let environment = reader.environment()
     let osVersion = reader.osVersion()
     if let refusal = Refusal(reader.finish()) { throw refusal }
     guard let token else { preconditionFailure("a registration without problems has a token") }
     return TokenRegistration(
-      kind: kind, token: token, member: member, trip: trip, environment: environment,
-      osVersion: osVersion)
+      kind: kind, token: token, member: member, trip: trip, bundleID: bundleID,
+      environment: environment, osVersion: osVersion)
   }
 }

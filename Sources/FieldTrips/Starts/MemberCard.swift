@@ -8,6 +8,8 @@ package import Clocks
 ///  none ──────────────▶ asked ───────────▶ running ───────────────▶ none
 ///    ▲                    │ ▲                 │
 ///    └──── refused ───────┘ └─ starting again ┘                any ── dismissed ──▶ dismissed
+///
+///  running ── its token died before its time ──▶ closed ── confirmed ──▶ running
 /// ```
 /// A start without an answer may have made a card that says nothing: it is never sent again, and
 /// counts as running from the moment it was asked for. Only a card that is about to be ended by the
@@ -24,6 +26,9 @@ package struct MemberCard: Hashable, Sendable {
     case running(since: UnixTime)
     /// Final for this trip, unless the person joins again in the app.
     case dismissed
+    /// Its token died before its time, so the person closed it and no app said so. None is started
+    /// again, unless the card or its app reports.
+    case closed
   }
 
   package private(set) var state: State
@@ -33,15 +38,18 @@ package struct MemberCard: Hashable, Sendable {
   package private(set) var lastStart: UnixTime?
   /// Since when the card before this one runs, or ran.
   package private(set) var earlierSince: UnixTime?
+  /// There is none any more, and there was one.
+  package private(set) var isOver: Bool
 
   package init(
     state: State = .none, unconfirmed: Int = 0, lastStart: UnixTime? = nil,
-    earlierSince: UnixTime? = nil
+    earlierSince: UnixTime? = nil, isOver: Bool = false
   ) {
     self.state = state
     self.unconfirmed = unconfirmed
     self.lastStart = lastStart
     self.earlierSince = earlierSince
+    self.isOver = isOver
   }
 
   /// Whether a card may be started, or a running one be followed by a new one before it dies.
@@ -50,7 +58,7 @@ package struct MemberCard: Hashable, Sendable {
   package func verdict(at now: UnixTime, until end: UnixTime, rules: StartRules) -> StartVerdict {
     var present: (since: UnixTime, obstacle: StartObstacle)?
     switch state {
-    case .dismissed: return .never(.dismissed)
+    case .dismissed, .closed: return .never(.dismissed)
     case .running(let since): present = (since, .hasCard)
     case .asked(let at, _): present = (at, .unconfirmed)
     case .none: break
@@ -74,14 +82,16 @@ package struct MemberCard: Hashable, Sendable {
     unconfirmed = missed
     switch state {
     case .running(let since), .asked(let since, _): state = .asked(at: now, following: since)
-    case .none, .dismissed: state = .asked(at: now, following: nil)
+    case .none, .dismissed, .closed: state = .asked(at: now, following: nil)
     }
     lastStart = now
   }
 
-  /// APNs refused the start for good, so there is no new card; its answer was certain.
-  package mutating func startRefused() {
-    guard case .asked(_, let following) = state else { return }
+  /// APNs refused a start, so there is no new card; its answer was certain.
+  ///
+  /// - Parameter at: when the start was recorded. Told twice is told once.
+  package mutating func startRefused(at: UnixTime) {
+    guard case .asked(at, let following) = state else { return }
     state = following.map { .running(since: $0) } ?? .none
     lastStart = nil
   }
@@ -98,7 +108,9 @@ package struct MemberCard: Hashable, Sendable {
       state = .running(since: at)
       earlierSince = following
       return following
-    case .none: state = .running(since: now)
+    case .none, .closed:
+      state = .running(since: now)
+      isOver = false
     case .running, .dismissed: break
     }
     return nil
@@ -106,18 +118,28 @@ package struct MemberCard: Hashable, Sendable {
 
   /// The app starts a card by itself, as on a join: what the person swiped away is forgiven.
   package mutating func startedInApp(at now: UnixTime) {
-    state = .running(since: now)
-    unconfirmed = 0
-    earlierSince = nil
+    self = MemberCard(state: .running(since: now), lastStart: lastStart)
   }
 
   /// The last of the member's cards with tokens is over. One that was asked for and has not handed
   /// over its token may be there all the same.
   package mutating func ended() {
     switch state {
-    case .running: state = .none
+    case .running: over()
     case .asked(let at, _): state = .asked(at: at, following: nil)
-    case .none, .dismissed: break
+    case .none, .dismissed, .closed: break
+    }
+  }
+
+  /// The token of the member's last card is dead. The system ends a card after eight hours; one that
+  /// goes before was closed by the person, and is not to come back.
+  ///
+  /// - Parameter at: as far as APNs said.
+  package mutating func tokenDied(at: UnixTime, rules: StartRules) {
+    if case .running(let since) = state, at < since + rules.renewalAge {
+      state = .closed
+    } else {
+      ended()
     }
   }
 
@@ -125,21 +147,36 @@ package struct MemberCard: Hashable, Sendable {
   /// for that.
   package mutating func someEnded(at now: UnixTime) {
     if let earlierSince, now < earlierSince + LiveActivityLimits.totalLife { return }
-    if state != .dismissed { state = .none }
+    if state != .dismissed, state != .closed { over() }
   }
 
   /// The channel that the card listens to is gone: another card may be started on the next one, and
   /// at once, since it is not the phone that made trouble.
   package mutating func channelLost() {
-    guard state != .dismissed else { return }
+    guard state != .dismissed, state != .closed else { return }
     self = MemberCard()
   }
 
   package mutating func dismissed() { state = .dismissed }
 
+  private mutating func over() {
+    state = .none
+    isOver = true
+  }
+
   /// Starts without a word from their cards, the last one included.
   private var missed: Int {
     if case .asked = state { unconfirmed + 1 } else { unconfirmed }
+  }
+}
+
+extension MemberCard {
+  /// Whether it may be on the phone's screen.
+  package func mayBeVisible(at now: UnixTime) -> Bool {
+    switch state {
+    case .asked(let since, _), .running(let since): now < since + LiveActivityLimits.totalLife
+    case .none, .dismissed, .closed: false
+    }
   }
 }
 

@@ -49,7 +49,7 @@ package enum StartVerdict: Hashable, Sendable {
 package enum StartObstacle: String, Hashable, Sendable {
   /// A card runs already.
   case hasCard
-  /// The person swiped the trip's card away.
+  /// The person swiped the trip's card away, or it went before its time and no app said why.
   case dismissed
   /// A start was sent, and its card has not reported: it may be there all the same.
   case unconfirmed
@@ -59,4 +59,6 @@ package enum StartObstacle: String, Hashable, Sendable {
   case givenUp
   /// The device's budget of starts is spent.
   case budgetSpent
+  /// The device is registered for another member of the trip as well, and shows that one's card.
+  case sharedDevice
 }

@@ -82,6 +82,10 @@ struct ServiceMetrics: Sendable {
     page.counters(
       "fieldcast_tokens_struck_off", "Tokens of cards that are not sent to any more.",
       [(["cause": "dead"], counts.tokensRetired), (["cause": "storm"], counts.tokensQuarantined)])
+    page.counter(
+      "fieldcast_card_pushes_unserved",
+      "Pushes to cards that were not sent: no app of their tokens' environment is configured.",
+      counts.tokensUnserved)
     page.gauge(
       "fieldcast_partitions_owned", "Partitions that this node owns.",
       await owner.ownerships.count)

@@ -64,18 +64,20 @@ extension NotificationRound {
       }
       bundleID = record.definition.app.bundleID
     }
-    let ways = await owner.ways(of: bundleID)
+    let app = await owner.tokenApp(bundleID)
+    let ways = await owner.ways(of: app)
     guard !ways.isEmpty else { return .impossible("The app is not configured here.") }
     var notes = Notes()
     var cursor: String?
     repeat {
       let (people, next) = try await page(after: cursor)
-      let letters = try await letters(to: people, &notes)
+      let letters = try await letters(to: people, of: app, &notes)
       // So many at once that one script call is short.
       for start in stride(from: 0, to: letters.count, by: 200) {
         let part = Array(letters[start..<min(start + 200, letters.count)])
         if life.isExpired(at: owner.clock.wall) { return .expired }
-        guard await !owner.isDraining, try await send(push, to: part, by: ways, &notes) else {
+        guard await !owner.isDraining, try await send(push, to: part, of: app, by: ways, &notes)
+        else {
           return .stopped
         }
       }
@@ -103,16 +105,16 @@ extension NotificationRound {
 
   private static func hasNoCard(_ record: MemberRecord) -> Bool {
     guard let member = TripMember(stored: record.body) else { return false }
-    return member.tokens.cards.isEmpty && member.card.state == .none
+    return member.neverHadCard
   }
 
   private func letters(
-    to people: [PersonID], _ notes: inout Notes
+    to people: [PersonID], of app: TokenApp, _ notes: inout Notes
   ) async throws(StoreError) -> [NotificationLetter] {
     var letters: [NotificationLetter] = []
     for (id, person) in zip(people, await owner.store.people(people)) {
       let tokens = try person.get().tokens
-      for token in request.kind == .widget ? tokens.widgets : tokens.devices {
+      for token in tokens.usable(request.kind == .widget ? .widget : .device, of: app) {
         let letter = NotificationLetter(id, token)
         if notes.seen.insert(letter.device).inserted { letters.append(letter) }
       }
@@ -122,8 +124,8 @@ extension NotificationRound {
 
   /// - Returns: false when the partition is no longer ours, or the notification is over.
   private func send(
-    _ push: Push, to letters: [NotificationLetter], by ways: [AppID.Environment: AppGateway],
-    _ notes: inout Notes
+    _ push: Push, to letters: [NotificationLetter], of app: TokenApp,
+    by ways: [AppID.Environment: AppGateway], _ notes: inout Notes
   ) async throws(StoreError) -> Bool {
     let granted = try await mark(letters.map { ($0.device, .sending(attempt: attempt)) })
     guard let granted else { return false }
@@ -133,10 +135,12 @@ extension NotificationRound {
     // to nothing for certain, so the mark stands for the second as well.
     for _ in 0..<2 where !left.isEmpty {
       let answers = await send(push, to: left, by: ways)
-      await owner.noteStorm(answers.map(\.answer))
+      let raging = await owner.noteStorm(
+        answers.map { ($0.letter.environment, $0.answer) }, of: app.bundleID)
       left = []
       for (letter, answer) in answers {
-        switch try await judge(answer, letter, Set(ways.keys), &notes) {
+        let isStorm = raging.contains(letter.environment)
+        switch try await judge(answer, letter, Set(ways.keys), isStorm: isStorm, &notes) {
         case .mark(let mark): marks.append((letter.device, mark))
         case .unconfirmed: await owner.noteUnconfirmed()
         case .elsewhere(let environment):
@@ -171,7 +175,7 @@ extension NotificationRound {
 
   private func judge(
     _ answer: TokenPushAnswer, _ letter: NotificationLetter, _ served: Set<AppID.Environment>,
-    _ notes: inout Notes
+    isStorm: Bool, _ notes: inout Notes
   ) async throws(StoreError) -> Verdict {
     switch answer {
     case .unsure:
@@ -187,13 +191,13 @@ extension NotificationRound {
     case .said(.accepted) where letter.token.acceptedIn.contains(letter.environment):
       return .mark(.accepted)
     case .said(let said):
-      let verdict = try await owner.settle(said, letter, served)
+      let verdict = try await owner.settle(said, letter, served, isStorm: isStorm)
       if said == .accepted { return .mark(.accepted) }
       switch verdict {
       case .moved(let other): return .elsewhere(other)
-      // The app named it again after APNs had given it up.
+      // The app named it again after this was sent, and APNs had given it up before.
       case .kept: return .mark(.later)
-      case .retired, .gone: return .mark(.dead)
+      case .retired, .held, .gone: return .mark(.dead)
       case .quarantined:
         notes.reason = "APNs does not know tokens that should be good: check key and environment."
         return .mark(.refused)
@@ -221,31 +225,19 @@ extension NotificationRound {
 }
 
 extension Owner {
-  /// An app's ways to APNs, by environment.
-  ///
-  /// - Parameter bundleID: nil means the service's first app.
-  func ways(of bundleID: String?) -> [AppID.Environment: AppGateway] {
-    let wanted = bundleID ?? settings.defaultBundleID
-    var ways: [AppID.Environment: AppGateway] = [:]
-    for (app, lane) in lanes where app.bundleID == wanted { ways[app.environment] = lane.gateway }
-    return ways
-  }
-
   /// Keeps what an answer changes about a person's token.
   func settle(
-    _ answer: TokenAnswer, _ letter: NotificationLetter, _ served: Set<AppID.Environment>
+    _ answer: TokenAnswer, _ letter: NotificationLetter, _ served: Set<AppID.Environment>,
+    isStorm: Bool
   ) async throws(StoreError) -> TokenVerdict {
-    var verdict = TokenVerdict.gone
-    let (isStorm, now) = (storm.isRaging, clock.wall)
-    try await store.changePerson(letter.person) {
-      verdict = $0.answered(
-        answer, to: letter.token.token, in: letter.environment, served: served, isStorm: isStorm,
-        at: now)
-    }
+    let word = TokenWord(
+      answer: answer, token: letter.token, environment: letter.environment, served: served,
+      isStorm: isStorm, at: clock.wall)
+    let verdict = try await store.keep(word, of: letter.person).verdict
     switch verdict {
     case .retired: counts.tokensRetired += 1
     case .quarantined: counts.tokensQuarantined += 1
-    case .kept, .moved, .gone: break
+    case .kept, .moved, .held, .gone: break
     }
     return verdict
   }

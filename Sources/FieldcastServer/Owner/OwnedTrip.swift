@@ -26,14 +26,19 @@ final class OwnedTrip: @unchecked Sendable {
   var publisher: ChannelPublisher
   /// Of its members with update tokens; nil while there are none.
   var waves: TokenWaves?
-  /// When its members are next looked through for cards to start; nil while that is not known.
-  var cardsDueAt: UnixTime?
+  /// Whose cards are to be started.
+  var starts = StartAgenda()
+  /// The oldest state that a start carried to a channel which keeps none, while it may be that the
+  /// new card missed a newer one.
+  var revisionStarted: Revision?
   /// What was reserved last for single cards.
   var reservedForSome: (purpose: BroadcastPurpose, state: ReservedState)?
   /// Times in a row that APNs refused starts for now.
   var startFailures = 0
   /// Goes along with the next priority-10 broadcast.
   var alert: AlertText?
+  /// Who has a token was sent it already, when APNs refused the broadcast that it went along with.
+  var alertIsForChannelAlone = false
   /// For the timeline: the triggers that no broadcast at priority 10 has carried.
   var waiting: TriggerNotes
   /// When the last answer to a broadcast came.

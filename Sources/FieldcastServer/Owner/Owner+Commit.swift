@@ -83,7 +83,10 @@ extension Owner {
       if !draft.events.isEmpty { trip.adopt(draft.life) }
       if draft.revision != trip.revision {
         trip.revision = draft.revision
-        trip.alert = draft.alert ?? trip.alert
+        if let alert = draft.alert {
+          trip.alert = alert
+          trip.alertIsForChannelAlone = false
+        }
         trip.publisher.changed(
           to: draft.revision, at: now, isSignificant: draft.isSignificant)
       }

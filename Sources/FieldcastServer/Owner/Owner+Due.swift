@@ -98,7 +98,7 @@ extension Owner {
     case .start: await advance(trip, by: .startDue)
     case .end: isDone = await requestEnd(of: trip)
     case .staleRefresh: await advance(trip, by: .staleRefreshDue)
-    case .cards: startMembers(of: trip)
+    case .cards: isDone = lookAtCards(of: trip)
     case .channelDeletion: await advance(trip, by: .channelDeletionDue)
     case .forget: isDone = await forget(trip)
     }

@@ -10,6 +10,7 @@ extension Owner {
   struct Sending: Sendable {
     let reservation: ChannelPublisher.Reservation
     let alert: AlertText?
+    let alertIsForChannelAlone: Bool
     let wait: SendRecord.Wait
     var sentAt: UnixTime
     /// What it carries, once that is read.
@@ -80,7 +81,9 @@ extension Owner {
     let alert = reservation.rank == .tail ? nil : trip.alert
     if alert != nil { trip.alert = nil }
     trip.tasks += 1
-    let sending = Sending(reservation: reservation, alert: alert, wait: wait, sentAt: clock.wall)
+    let sending = Sending(
+      reservation: reservation, alert: alert,
+      alertIsForChannelAlone: trip.alertIsForChannelAlone, wait: wait, sentAt: clock.wall)
     nursery.start { [self] in await sendAndStep(sending, of: trip, lane) }
     // A significant change may start a second request while the first is under way.
     step(trip)
@@ -149,7 +152,11 @@ extension Owner {
       log.warning("a broadcast cannot be reserved", ["trip": "\(trip.id)", "reason": "\(error)"])
       answer = BroadcastAnswer(outcome: .notReserved, text: "Redis did not answer.")
     }
-    if answer.outcome != .accepted, let alert = sending.alert { trip.alert = trip.alert ?? alert }
+    if answer.outcome != .accepted, let alert = sending.alert, trip.alert == nil {
+      trip.alert = alert
+      trip.alertIsForChannelAlone =
+        sending.alertIsForChannelAlone || tellsTokens(sending, answer.outcome, of: trip)
+    }
     await answered(sending, answer, of: trip, lane)
   }
 

@@ -40,6 +40,8 @@ actor Owner {
     var tokenPushes = 0
     var tokensRetired = 0
     var tokensQuarantined = 0
+    /// Pushes to cards that went nowhere: their tokens' environment is not served here.
+    var tokensUnserved = 0
     /// Remote starts that were sent, and those that the devices' budgets did not allow.
     var starts = 0
     var startsWithheld = 0
@@ -73,8 +75,8 @@ actor Owner {
   var counts = Counts()
   /// For people who ask how APNs answers.
   var refusals = RecentRefusals()
-  /// Whether so many tokens fail that it is not their fault.
-  var storm = TokenStorm()
+  /// Whether so many of an app's tokens fail that it is not their fault.
+  var storms: [AppID: TokenStorm] = [:]
   private var isRunning = false
   private var drained: UnsafeContinuation<Void, Never>?
 

@@ -1,5 +1,4 @@
 internal import Clocks
-internal import Crypto
 internal import FieldTrips
 internal import HTTP
 internal import JSON
@@ -102,14 +101,21 @@ struct TokenAPI: Sendable {
   }
 
   private func registerPerson(_ wanted: TokenRegistration) async throws -> HTTPResponse {
-    let environment = try environment(of: wanted)
-    if let trip = wanted.trip { _ = try await api.record(of: trip) }
+    var trip: TripRecord?
+    if let id = wanted.trip { trip = try await api.record(of: id) }
+    let bundleID = try api.bundleID(of: wanted, on: trip)
+    let environment = try api.served(wanted.environment, of: bundleID)
+    let now = api.clock.wall
     let stored = try await api.store.changePerson(PersonID(wanted)) {
       $0.register(
-        wanted.kind, wanted.token, in: environment, osVersion: wanted.osVersion, at: api.clock.wall)
+        wanted.kind, wanted.token, of: bundleID, in: environment, osVersion: wanted.osVersion,
+        at: now)
+    }
+    if let member = wanted.member {
+      try await api.store.noteHolder(member, of: wanted.token, at: now)
     }
     if let member = wanted.member, wanted.kind == .pushToStart {
-      try await api.noteStartToken(of: member, on: stored.trips)
+      try await api.noteStartToken(of: member, stored)
     }
     return reply(
       stored.tokens[wanted.token], of: PersonID(wanted), trip: nil, reach: nil,
@@ -122,9 +128,10 @@ struct TokenAPI: Sendable {
   private func registerCard(
     _ wanted: TokenRegistration, activityID: String
   ) async throws -> HTTPResponse {
-    let environment = try environment(of: wanted)
     let owner = try await owner(of: wanted, activityID: activityID)
     let record = try await api.record(of: owner.trip)
+    let environment = try api.served(
+      wanted.environment, of: try api.bundleID(of: wanted, on: record))
     // First, since a rotated token may come at once and name its card alone.
     try await api.store.noteActivity(activityID, owner)
     let isOpen = record.life.channel.openID != nil
@@ -181,12 +188,6 @@ struct TokenAPI: Sendable {
     return ActivityOwner(trip: known.trip, member: wanted.member ?? known.member)
   }
 
-  private func environment(
-    of wanted: TokenRegistration
-  ) throws(Refusal) -> AppID.Environment {
-    try api.served(wanted.environment)
-  }
-
   /// Never the token itself: what is sent back may end in a log.
   private func reply(
     _ token: RegisteredToken?, of person: PersonID, trip: TripID?, reach: Reach?,
@@ -208,6 +209,7 @@ struct TokenAPI: Sendable {
       guard let token else { return }
       $0.member("kind", token.kind.name)
       if case .update(let activityID) = token.kind { $0.member("activityID", activityID) }
+      if let bundleID = token.bundleID { $0.member("bundleID", bundleID) }
       $0.member("environment", token.environment.rawValue)
       if let osVersion = token.osVersion { $0.member("osVersion", "\(osVersion)") }
       $0.member("firstSeen", DateText.format(token.firstSeen))
@@ -226,24 +228,55 @@ extension TripAPI {
     try caller.mayActAs(owner.member)
   }
 
-  /// The environment that a caller named, or else the service's own.
-  func served(_ environment: AppID.Environment?) throws(Refusal) -> AppID.Environment {
-    let served = settings.apps.map(\.environment)
-    guard let environment else { return served[0] }
+  /// The app that a token is said to be of: the trip's, where one is named. Nil when nobody says.
+  func bundleID(
+    of wanted: TokenRegistration, on trip: TripRecord?
+  ) throws(Refusal) -> String? {
+    let ofTrip = trip?.definition.app.bundleID
+    guard let bundleID = wanted.bundleID else { return ofTrip }
+    if let ofTrip, ofTrip != bundleID {
+      throw Refusal(Problem(.badValue, at: "/bundleID", "The trip is of the app \(ofTrip)."))
+    }
+    guard settings.apps.contains(where: { $0.bundleID == bundleID }) else {
+      throw Refusal(
+        Problem(.badValue, at: "/bundleID", "No app of that bundle ID is configured here."))
+    }
+    return bundleID
+  }
+
+  /// The environment that a caller named, or else the first one that the app has here.
+  ///
+  /// - Parameter bundleID: nil means the service's first app.
+  func served(
+    _ environment: AppID.Environment?, of bundleID: String?
+  ) throws(Refusal) -> AppID.Environment {
+    let bundleID = bundleID ?? settings.apps[0].bundleID
+    let served = settings.apps.filter { $0.bundleID == bundleID }.map(\.environment)
+    // A trip of an app that is configured no more keeps what is said of its tokens.
+    guard let first = served.first else { return environment ?? .production }
+    guard let environment else { return first }
     guard served.contains(environment) else {
       throw Refusal(
         Problem(
           .badValue, at: "/environment",
-          "This service sends to \(served[0].rawValue) only, not to \(environment.rawValue)."))
+          "This service sends to \(first.rawValue) only for the app \(bundleID), not to "
+            + "\(environment.rawValue)."))
     }
     return environment
   }
 
+  /// An app as tokens name it.
+  func tokenApp(_ bundleID: String) -> TokenApp {
+    TokenApp(bundleID, first: settings.apps[0].bundleID)
+  }
+
   /// Lets a member's trips know that cards can be started there from here, and live ones that one
   /// may have to be.
-  func noteStartToken(of member: MemberID, on trips: [TripID]) async throws(StoreError) {
-    for (trip, life) in zip(trips, await store.lives(of: trips)) {
-      guard let life = try life.get() else { continue }
+  ///
+  /// - Parameter person: the member, with the token.
+  func noteStartToken(of member: MemberID, _ person: Person) async throws(StoreError) {
+    for (trip, life) in zip(person.trips, await store.lives(of: person.trips)) {
+      guard let life = try life.get(), try await canStart(on: trip, person) else { continue }
       let isOpen = life.channel.openID != nil
       let isNews = life.phase == .live
       let outcome = try await store.changeMember(
@@ -258,6 +291,18 @@ extension TripAPI {
       if isNews, case .stored = outcome { await news.changed(trip) }
     }
   }
+
+  /// Whether a person has a start token of a trip's app.
+  private func canStart(on trip: TripID, _ person: Person) async throws(StoreError) -> Bool {
+    let first = settings.apps[0].bundleID
+    var bundleID: String? = first
+    // One app needs no look at the trip.
+    if settings.apps.contains(where: { $0.bundleID != first }) {
+      bundleID = try await store.trip(trip)?.definition.app.bundleID
+    }
+    guard let bundleID else { return false }
+    return !person.tokens.usable(.pushToStart, of: tokenApp(bundleID)).isEmpty
+  }
 }
 
 extension PersonID {
@@ -265,7 +310,7 @@ extension PersonID {
     if let member = wanted.member {
       self = .member(member)
     } else {
-      self = .device(digest: SHA256Text.of(Array(wanted.token.hex.utf8)))
+      self = .device(of: wanted.token)
     }
   }
 }

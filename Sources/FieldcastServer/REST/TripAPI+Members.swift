@@ -19,7 +19,7 @@ extension TripAPI {
       let before = try await record(of: trip)
       let type = try type(of: before)
       let environment = try environment(of: wanted, on: before)
-      let canStart = try await noteTokens(of: wanted, environment: environment, joining: trip)
+      let canStart = try await noteTokens(of: wanted, environment: environment, joining: before)
       let isOpen = before.life.channel.openID != nil
       var isNews = false
       let outcome = try await store.changeMember(
@@ -67,31 +67,36 @@ extension TripAPI {
   private func environment(
     of wanted: JoinRequest, on trip: TripRecord
   ) throws(Refusal) -> AppID.Environment {
-    try wanted.environment.map { (said) throws(Refusal) in try served(said) }
-      ?? trip.definition.app.environment
+    let app = trip.definition.app
+    return try wanted.environment.map { (said) throws(Refusal) in
+      try served(said, of: app.bundleID)
+    } ?? app.environment
   }
 
   /// Keeps what a join brings that belongs to the person and not to the trip.
   ///
   /// - Returns: whether the person has a token to start cards with.
   private func noteTokens(
-    of wanted: JoinRequest, environment: AppID.Environment, joining trip: TripID
+    of wanted: JoinRequest, environment: AppID.Environment, joining trip: TripRecord
   ) async throws -> Bool {
     if wanted.updateToken != nil, let activityID = wanted.activityID {
       try await store.noteActivity(
-        activityID, ActivityOwner(trip: trip, member: wanted.member))
+        activityID, ActivityOwner(trip: trip.id, member: wanted.member))
     }
     let now = clock.wall
+    let bundleID = trip.definition.app.bundleID
+    let tokens: [(kind: RegisteredToken.Kind, token: PushToken)] = [
+      wanted.deviceToken.map { (.device, $0) }, wanted.pushToStartToken.map { (.pushToStart, $0) },
+    ].compactMap(\.self)
     let person = try await store.changePerson(.member(wanted.member)) { person in
-      person.joined(trip, at: now)
-      let tokens: [(RegisteredToken.Kind, PushToken?)] = [
-        (.device, wanted.deviceToken), (.pushToStart, wanted.pushToStartToken),
-      ]
-      for case (let kind, let token?) in tokens {
-        person.register(kind, token, in: environment, osVersion: wanted.osVersion, at: now)
+      person.joined(trip.id, at: now)
+      for (kind, token) in tokens {
+        person.register(
+          kind, token, of: bundleID, in: environment, osVersion: wanted.osVersion, at: now)
       }
     }
-    return !person.tokens.starts.isEmpty
+    for (_, token) in tokens { try await store.noteHolder(wanted.member, of: token, at: now) }
+    return !person.tokens.usable(.pushToStart, of: tokenApp(bundleID)).isEmpty
   }
 
   // MARK: GET /v1/trips/{trip}/members/{member}
@@ -110,9 +115,19 @@ extension TripAPI {
         throw Refusal(Problem(.unknownMember, "\(member) is no member of the trip \(trip.id)."))
       }
       let person = try await store.people([.member(member)])[0].get()
-      let document = MemberDocument(
+      let app = trip.definition.app
+      var document = MemberDocument(
         trip: trip, member: member, reach: record.reach, known: known, person: person,
+        app: tokenApp(app.bundleID),
+        served: Set(
+          settings.apps.filter { $0.bundleID == app.bundleID }.map(\.environment)),
         now: clock.wall)
+      if let token = document.starts.first?.token {
+        let device = try await store.people([.device(of: token)])[0].get()
+        document.deviceShowsAnother = try await store.showsCard(
+          ofOthersThan: member, among: device.holders, by: token, of: document.app, on: trip.id,
+          at: clock.wall)
+      }
       return .json(200, document.written())
     }
   }

@@ -7,6 +7,7 @@ internal import TripStore
 struct MemberBook: Sendable {
   let trip: TripID
   let channelIsOpen: Bool
+  let app: TokenApp
   /// The app's ways to APNs that this service has.
   let ways: [AppID.Environment: AppGateway]
   let store: TripStore
@@ -56,8 +57,9 @@ extension Owner {
 
   /// - Parameter life: what is kept of the members must agree with it.
   func book(of trip: OwnedTrip, in life: TripLife) -> MemberBook {
-    MemberBook(
-      trip: trip.id, channelIsOpen: life.channel.openID != nil,
-      ways: ways(of: trip.definition.app.bundleID), store: store, clock: clock)
+    let app = tokenApp(trip.definition.app.bundleID)
+    return MemberBook(
+      trip: trip.id, channelIsOpen: life.channel.openID != nil, app: app, ways: ways(of: app),
+      store: store, clock: clock)
   }
 }

@@ -14,24 +14,70 @@ extension Owner {
       let type = settings.activityTypes[trip.definition.typeName],
       let state = try? trip.contentState(as: type)
     else { return }
-    let round = TokenRound(
-      book: MemberBook(
-        trip: trip.id, channelIsOpen: false, ways: ways(of: trip.definition.app.bundleID),
-        store: store, clock: clock),
-      type: type)
-    let end = ReservedState(
-      timestampSeconds: max(clock.wall.wholeSeconds, trip.lastTimestampSeconds + 1),
-      revision: trip.revision, contentState: state.bytes, life: trip.life)
-    let update = CardUpdate(
-      isEnd: true, priority: 10, state: end, sentAt: clock.wall, dismissal: .atOnce)
-    nursery.start { [self] in await send(update, to: letters, round) }
+    let app = tokenApp(trip.definition.app.bundleID)
+    let farewell = Farewell(
+      member: member, trip: trip, contentState: state.bytes,
+      round: TokenRound(
+        book: MemberBook(
+          trip: trip.id, channelIsOpen: false, app: app, ways: ways(of: app), store: store,
+          clock: clock),
+        type: type))
+    nursery.start { [self] in await sayFarewell(farewell, to: letters) }
   }
 
+  private func sayFarewell(_ farewell: Farewell, to letters: [TokenRound.Letter]) async {
+    let owed = await send(farewell, to: letters)
+    guard !owed.isEmpty else { return }
+    // A stop need not wait for what may take hours.
+    errands.start { [self] in await sendAgain(farewell, to: owed) }
+  }
+
+  private struct Farewell: Sendable {
+    let member: MemberID
+    let trip: TripRecord
+    let contentState: [UInt8]
+    let round: TokenRound
+  }
+
+  /// - Returns: those that could not be sent it now.
   private func send(
-    _ update: CardUpdate, to letters: [TokenRound.Letter], _ round: TokenRound
-  ) async {
-    let answers = await round.send(update, frugalPriority: update.priority, to: letters)
-    noteStorm(answers.map(\.answer))
+    _ farewell: Farewell, to letters: [TokenRound.Letter]
+  ) async -> [TokenRound.Letter] {
+    let (trip, now) = (farewell.trip, clock.wall)
+    let end = ReservedState(
+      timestampSeconds: max(now.wholeSeconds, trip.lastTimestampSeconds + 1),
+      revision: trip.revision, contentState: farewell.contentState, life: trip.life)
+    let update = CardUpdate(
+      isEnd: true, priority: 10, state: end, sentAt: now, dismissal: .atOnce)
+    let answers = await farewell.round.send(
+      update, frugalPriority: update.priority, to: letters)
+    _ = noteStorm(
+      answers.map { ($0.letter.environment, $0.answer) }, of: trip.definition.app.bundleID)
     counts.tokenPushes += answers.count
+    return answers.compactMap { (letter, answer) in
+      switch answer {
+      case .later, .unsure: letter
+      case .said, .defect: nil
+      }
+    }
+  }
+
+  /// Until each has it, its card cannot be seen any more, or the member has come back with it.
+  private func sendAgain(_ farewell: Farewell, to letters: [TokenRound.Letter]) async {
+    var owed = letters
+    var failures = 0
+    while !owed.isEmpty {
+      let pause = Duration.seconds(15 << min(failures, 6))
+      failures += 1
+      guard (try? await loop.sleep(for: clock.real(pause))) != nil, !isDraining else { return }
+      guard let present = try? await store.members([farewell.member], of: farewell.trip.id) else {
+        continue
+      }
+      let tokens = present.first.flatMap { TripMember(stored: $0.record.body) }?.tokens
+      owed = owed.filter {
+        $0.token.mayBeVisible(at: clock.wall) && tokens?[$0.token.token] == nil
+      }
+      if !owed.isEmpty { owed = await send(farewell, to: owed) }
+    }
   }
 }

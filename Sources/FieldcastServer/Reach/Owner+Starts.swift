@@ -5,31 +5,36 @@ internal import TripStore
 /// How members get their cards by push: those who joined before the trip began or were joined by
 /// someone else, whose card was lost, or whose card the system is about to end.
 ///
-/// A start is recorded before it is sent, with the person's budget and with the member's card. If
-/// the node dies between the two, that member is not started; never would one see two cards. So few
-/// are recorded at a time.
+/// A start is recorded before it is sent, with the budgets and with the member's card. If the node
+/// dies between the two, that member is not started; never would one see two cards. So few are
+/// recorded at a time.
 extension Owner {
   /// Looks through all members, and starts the cards that may be started now.
   func startMembers(of trip: OwnedTrip) {
-    trip.tasks += 1
-    nursery.start { [self] in
-      await passThrough(trip)
-      await passed(trip)
-    }
+    trip.starts.want(nil)
+    passThroughWanted(of: trip)
   }
 
   /// Something changed about these members that may let them have a card.
   func startMembers(_ members: [MemberID], of trip: OwnedTrip) {
     // Who took the partition over does not know when it has to look next: it looks at all.
-    guard trip.cardsDueAt != nil else { return startMembers(of: trip) }
-    trip.tasks += 1
-    nursery.start { [self] in
-      await passThrough(members, of: trip)
-      await passed(trip)
-    }
+    trip.starts.want(members)
+    passThroughWanted(of: trip)
   }
 
-  private func passed(_ trip: OwnedTrip) {
+  private func passThroughWanted(of trip: OwnedTrip) {
+    guard trip.starts.begin() else { return }
+    trip.tasks += 1
+    nursery.start { [self] in await workOffAgenda(of: trip) }
+  }
+
+  private func workOffAgenda(of trip: OwnedTrip) async {
+    while let pass = trip.starts.next() {
+      switch pass {
+      case .all: await passThrough(trip)
+      case .some(let members): await passThrough(members, of: trip)
+      }
+    }
     trip.tasks -= 1
     restIfPossible(trip)
   }
@@ -37,7 +42,9 @@ extension Owner {
   private func passThrough(_ trip: OwnedTrip) async {
     guard trip.isHeld, !isDraining, trip.life.mayPublishUpdate else { return }
     // Should this node die on the way, another one begins anew.
-    guard await lookAgain(at: clock.wall + Self.passLimit, for: trip, isExact: true) else { return }
+    let limit = clock.wall + Self.passLimit
+    trip.starts.allBegin(until: limit)
+    guard await scheduleCards(of: trip, at: limit) else { return }
     // Who joins after this pass has a card that is younger.
     var next = clock.wall + StartRound.rules.renewalAge
     let isDone = await forEachPage(
@@ -48,8 +55,8 @@ extension Owner {
       next = min(next, try await start(page.members, of: trip) ?? next)
       return page.next
     }
-    guard isDone else { return }
-    await lookAgain(at: next, for: trip, isExact: true)
+    guard isDone, trip.life.mayPublishUpdate else { return }
+    await scheduleCards(of: trip, at: trip.starts.allDone(next: next))
   }
 
   /// A token that APNs never accepted anything for came when another node had the trip, which died
@@ -73,12 +80,12 @@ extension Owner {
     guard trip.isHeld, !isDraining, trip.life.mayPublishUpdate else { return }
     do throws(StoreError) {
       if let next = try await start(store.members(members, of: trip.id), of: trip) {
-        await lookAgain(at: next, for: trip, isExact: false)
+        await lookAgain(at: next, for: trip)
       }
     } catch {
       log.warning(
         "members cannot be started; trying again", ["trip": "\(trip.id)", "reason": "\(error)"])
-      await lookAgain(at: clock.wall + .seconds(10), for: trip, isExact: false)
+      await lookAgain(at: clock.wall + .seconds(10), for: trip)
     }
   }
 
@@ -135,50 +142,136 @@ extension Owner {
   ) async throws(StoreError) -> UnixTime? {
     var left = starts
     var refused = 0
-    var least = Duration.seconds(30)
-    // A dead token gives way to another of the same person; there are few.
-    for _ in 0..<4 where !left.isEmpty {
+    var defect: String?
+    // A dead token gives way to another of the same person, and one of another environment may be
+    // tried twice.
+    for _ in 0..<2 * TokenRegistry.limit where !left.isEmpty {
       let answers = await round.send(left)
       counts.starts += answers.count
-      noteStorm(answers.map(\.answer))
-      let outcome = try await round.settle(answers, isStorm: storm.isRaging)
-      if outcome.accepted > 0 { trip.startFailures = 0 }
-      refused += outcome.refused
-      if !outcome.following.isEmpty { owe(outcome.following, of: trip) }
-      if let defect = outcome.defect {
-        log.error("APNs refuses starts", ["trip": "\(trip.id)", "reason": defect])
-        least = .seconds(60)
+      let raging = noteStorm(
+        answers.map { ($0.start.token.environment, $0.answer) }, of: round.book.app.bundleID)
+      left = []
+      for answered in answers {
+        let isStorm = raging.contains(answered.start.token.environment)
+        // What is known of a start must not be lost: nobody would try it again.
+        let settled = try await insisting(on: trip) { () throws(StoreError) in
+          try await round.settle(answered, isStorm: isStorm)
+        }
+        switch settled {
+        case .accepted(let follows):
+          trip.startFailures = 0
+          if follows { owe([answered.start.member], of: trip) }
+          noteStarted(answered.start, round.state, of: trip)
+        case .again(let start): left.append(start)
+        case .refused(let reason):
+          refused += 1
+          defect = reason ?? defect
+        case .nothing: break
+        }
       }
-      left = outcome.again
     }
+    refused += left.count
+    for start in left { try await round.giveBack(start) }
     guard refused > 0 else { return nil }
+    return retryOfStarts(of: trip, defect)
+  }
+
+  /// - Parameter defect: why APNs refuses starts by good tokens.
+  private func retryOfStarts(of trip: OwnedTrip, _ defect: String?) -> UnixTime {
+    if let defect {
+      log.error("APNs refuses starts", ["trip": "\(trip.id)", "reason": defect])
+    }
+    let least = Duration.seconds(defect == nil ? 30 : 60)
     let pause = max(least, .seconds(30 << min(trip.startFailures, 5)))
     trip.startFailures += 1
     return clock.wall + pause
   }
 
+  // MARK: What a new card may have missed
+
+  /// A channel that keeps nothing has no newest state for a card that begins to listen, and what is
+  /// broadcast before it does is lost to it.
+  private func noteStarted(
+    _ start: StartRound.Start, _ state: ReservedState, of trip: OwnedTrip
+  ) {
+    guard trip.definition.storagePolicy == .noStorage, case .onChannel = start.way else { return }
+    if let oldest = trip.revisionStarted {
+      trip.revisionStarted = min(oldest, state.revision)
+      return
+    }
+    trip.revisionStarted = state.revision
+    // A stop may cut it off: the next change shows on the new cards too.
+    errands.start { [self] in await refreshOnceTheyListen(trip) }
+  }
+
+  private func refreshOnceTheyListen(_ trip: OwnedTrip) async {
+    try? await loop.sleep(for: clock.real(Self.listeningDelay))
+    let oldest = trip.revisionStarted
+    trip.revisionStarted = nil
+    guard let oldest, trip.isHeld, trip.life.mayPublishUpdate, trip.revision > oldest else {
+      return
+    }
+    trip.publisher.refresh()
+    step(trip)
+  }
+
+  /// By then a card listens to its channel that a push started.
+  private static var listeningDelay: Duration { .seconds(20) }
+
+  // MARK: When to look again
+
   /// How long a pass may take before another begins.
   static var passLimit: Duration { .seconds(60) }
 
-  /// Remembers durably when the trip's members are to be looked through.
+  /// Looks through the trip's members at this time, if not before.
+  func lookAgain(at time: UnixTime, for trip: OwnedTrip) async {
+    guard trip.life.mayPublishUpdate, trip.starts.look(at: time) else { return }
+    await scheduleCards(of: trip, at: time)
+  }
+
+  /// Remembers durably when the trip's cards are to be looked at.
   ///
-  /// - Parameter isExact: whether this replaces an earlier time.
+  /// - Parameter time: nil is never again.
   /// - Returns: false when that cannot be stored now, since the partition or the store is lost.
   @discardableResult
-  func lookAgain(at time: UnixTime, for trip: OwnedTrip, isExact: Bool) async -> Bool {
-    if !isExact, let known = trip.cardsDueAt, known <= time { return true }
-    trip.cardsDueAt = time
-    var retry = Retry()
-    while trip.isHeld, !isDraining, trip.life.mayPublishUpdate {
-      do throws(StoreError) {
-        try await store.changeDue(
-          [.schedule(.trip(.cards, trip.id), at: time)], of: trip.holding.partition)
-        due(trip.holding, at: time)
-        return true
-      } catch {
-        guard (try? await retry.pause(on: loop)) != nil else { return false }
+  func scheduleCards(of trip: OwnedTrip, at time: UnixTime?) async -> Bool {
+    let item = DueItem.trip(.cards, trip.id)
+    let change = time.map { DueChange.schedule(item, at: $0) } ?? .cancel(item)
+    do throws(StoreError) {
+      try await insisting(on: trip) { () throws(StoreError) in
+        try await store.changeDue([change], of: trip.holding.partition)
       }
+    } catch {
+      return false
+    }
+    if let time { due(trip.holding, at: time) }
+    return true
+  }
+
+  /// The trip's cards are due to be looked at.
+  ///
+  /// - Returns: whether that is done. What is begun takes its next time itself, and until then its
+  ///   claim stands.
+  func lookAtCards(of trip: OwnedTrip) -> Bool {
+    switch trip.life.phase {
+    case .scheduled: return true
+    case .live: startMembers(of: trip)
+    case .ending, .ended: sendOwedEnds(of: trip)
     }
     return false
+  }
+
+  /// Does what has to be stored, for as long as the trip is ours.
+  func insisting<Value>(
+    on trip: OwnedTrip, _ work: () async throws(StoreError) -> Value
+  ) async throws(StoreError) -> Value {
+    var retry = Retry()
+    while true {
+      do throws(StoreError) {
+        return try await work()
+      } catch {
+        guard trip.isHeld, (try? await retry.pause(on: loop)) != nil else { throw error }
+      }
+    }
   }
 }

@@ -18,7 +18,7 @@ extension Owner {
     return await runWaves(waves, of: trip)
   }
 
-  private func runWaves(_ waves: TokenWaves, of trip: OwnedTrip) async -> Bool {
+  func runWaves(_ waves: TokenWaves, of trip: OwnedTrip) async -> Bool {
     waves.isRunning = true
     var isDone = true
     while isDone, let update = waves.takePending() {
@@ -31,7 +31,7 @@ extension Owner {
     return isDone
   }
 
-  /// One wave over all members; an end is tried again for those who could not be sent it.
+  /// One wave over all members; who could not be sent an end is kept as owed it.
   private func wave(
     _ update: CardUpdate, _ waves: TokenWaves, of trip: OwnedTrip
   ) async -> Bool {
@@ -47,20 +47,7 @@ extension Owner {
       return page.next
     }
     guard isTold else { return false }
-    guard update.isEnd else { return true }
-    return await payAgain(waves, of: trip)
-  }
-
-  /// Nothing comes after an end, so who could not be sent it is tried again at once.
-  ///
-  /// - Returns: false if the next owner has to do it.
-  private func payAgain(_ waves: TokenWaves, of trip: OwnedTrip) async -> Bool {
-    var retry = Retry(longest: .seconds(2))
-    for _ in 0..<4 where !waves.owed.isEmpty && trip.isHeld && !isDraining {
-      guard (try? await retry.pause(on: loop)) != nil else { return false }
-      await payOwed(waves, of: trip)
-    }
-    return !isDraining
+    return update.isEnd ? await keepOwedEnds(waves, of: trip) : true
   }
 
   private func round(
@@ -74,9 +61,12 @@ extension Owner {
     // Twice: a token that one environment does not know is tried in the other.
     for _ in 0..<2 where !letters.isEmpty {
       let answers = await round.send(update, frugalPriority: frugalPriority, to: letters)
-      noteStorm(answers.map(\.answer))
-      let outcome = try await round.settle(answers, isStorm: storm.isRaging)
+      let raging = noteStorm(
+        answers.map { ($0.letter.environment, $0.answer) }, of: round.book.app.bundleID)
+      let outcome = try await round.settle(answers, raging: raging)
       waves.owed.formUnion(outcome.owed)
+      // The next state may go better; after an end there is none.
+      if update.isEnd { waves.owed.formUnion(outcome.failed) }
       bereft += outcome.bereft
       counts.tokenPushes += answers.count
       report(outcome, of: trip)
@@ -85,16 +75,15 @@ extension Owner {
     if !bereft.isEmpty, !update.isEnd { startMembers(bereft, of: trip) }
   }
 
-  /// Takes in a batch of answers, before any of them is judged.
-  func noteStorm(_ answers: [TokenPushAnswer]) {
-    let said = answers.compactMap { if case .said(let answer) = $0 { answer } else { nil } }
-    let unknown = said.count { $0 == .unknown }
-    storm.note(unknown: unknown, others: said.count - unknown, at: clock.wall)
-  }
-
   private func report(_ outcome: TokenRound.Outcome, of trip: OwnedTrip) {
     counts.tokensRetired += outcome.retired
     counts.tokensQuarantined += outcome.quarantined
+    counts.tokensUnserved += outcome.unserved
+    if outcome.unserved > 0 {
+      log.error(
+        "cards are not reached: no app of their tokens' environment is configured here",
+        ["trip": "\(trip.id)", "tokens": "\(outcome.unserved)"])
+    }
     if outcome.quarantined > 0 {
       log.error(
         "APNs does not know tokens that should be good; they are kept and not sent to. "
@@ -127,9 +116,9 @@ extension Owner {
     guard !waves.isRunning, !waves.owed.isEmpty, !isDraining, trip.isHeld else { return }
     waves.isRunning = true
     // Should this node die on the way, another one finds by then whom nothing was sent.
-    await lookAgain(at: clock.wall + Self.passLimit, for: trip, isExact: false)
+    await lookAgain(at: clock.wall + Self.passLimit, for: trip)
     await payOwed(waves, of: trip)
-    if !trip.life.acceptsTriggers { _ = await payAgain(waves, of: trip) }
+    if !trip.life.acceptsTriggers { _ = await keepOwedEnds(waves, of: trip) }
     waves.isRunning = false
     // A state that came meanwhile.
     if waves.pending != nil {
@@ -143,14 +132,19 @@ extension Owner {
   ///
   /// When thousands came at once, a state that waits does not wait for all of them: it goes to
   /// everyone.
-  private func payOwed(_ waves: TokenWaves, of trip: OwnedTrip) async {
+  func payOwed(_ waves: TokenWaves, of trip: OwnedTrip) async {
     var left = Array(waves.owed)[...]
     waves.owed = []
     do throws(StoreError) {
       while !left.isEmpty, waves.pending == nil, trip.isHeld, !isDraining {
-        guard try await pay(Array(left.prefix(500)), waves, of: trip) else { return }
+        guard try await pay(Array(left.prefix(500)), waves, of: trip) else {
+          // Who was to get an update is owed the end now, or the end of a trip that is over.
+          if !trip.life.acceptsTriggers { waves.owed.formUnion(left) }
+          return
+        }
         left = left.dropFirst(500)
       }
+      waves.owed.formUnion(left)
     } catch {
       waves.owed.formUnion(left)
       log.warning(
@@ -173,8 +167,13 @@ extension Owner {
       // A card that was started shortly before the end may hand over its token after it.
       case .ended: .lateEnd
       }
-    guard case .reserved(let state) = try await reserveForSome(purpose, of: trip) else {
+    let state: ReservedState
+    switch try await reserveForSome(purpose, of: trip) {
+    case .reserved(let reserved): state = reserved
+    case .wrongPhase(let life):
+      trip.adopt(life)
       return false
+    case .fenced, .unknownTrip: return false
     }
     let update = CardUpdate(
       isEnd: purpose != .update, priority: 10, state: state, alert: nil, sentAt: clock.wall)
@@ -210,14 +209,30 @@ extension Owner {
     _ sending: Sending, _ outcome: BroadcastOutcome, of trip: OwnedTrip
   ) async -> Bool {
     guard let waves = trip.waves, let state = sending.state else { return true }
-    // The channel's troubles are not the tokens': they are sent a new state whatever came of it
-    // there. What is sent again for the channel's sake they have already.
-    guard outcome == .accepted || state.revision > waves.begunRevision else { return true }
+    guard tellsTokens(sending, outcome, of: trip) else {
+      if outcome == .accepted { waves.revisionAhead = nil }
+      // What follows from an end that APNs accepted waits for the tokens all the same.
+      guard sending.rank == .end, let end = waves.endSeconds, waves.isRunning else { return true }
+      return await waves.wait(for: end)
+    }
+    if outcome != .accepted { waves.revisionAhead = state.revision }
     step(trip)
     let update = CardUpdate(
       isEnd: sending.rank == .end, priority: sending.rank.priority, state: state,
-      alert: sending.alert, sentAt: sending.sentAt)
+      alert: sending.alertIsForChannelAlone ? nil : sending.alert, sentAt: sending.sentAt)
     return await tell(update, of: trip)
+  }
+
+  /// Whether members with tokens are sent what a broadcast carried. The channel's troubles are not
+  /// theirs: they get a new state whatever came of it there, and what is sent again for the
+  /// channel's sake they have already.
+  func tellsTokens(
+    _ sending: Sending, _ outcome: BroadcastOutcome, of trip: OwnedTrip
+  ) -> Bool {
+    guard let waves = trip.waves, let state = sending.state else { return false }
+    if sending.rank == .end { return waves.endSeconds == nil }
+    return state.revision > waves.begunRevision
+      || outcome == .accepted && state.revision != waves.revisionAhead
   }
 
   /// Sends the end of a trip without a channel to the members with tokens.

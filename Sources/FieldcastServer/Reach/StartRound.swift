@@ -8,8 +8,7 @@ struct StartRound: Sendable {
   /// One start that is recorded and may be sent.
   struct Start: Sendable {
     let member: MemberID
-    let token: PushToken
-    let environment: AppID.Environment
+    let token: RegisteredToken
     let way: RemoteStart
     /// When it was recorded.
     let at: UnixTime
@@ -25,16 +24,16 @@ struct StartRound: Sendable {
     mutating func wait(until time: UnixTime) { next = min(next ?? time, time) }
   }
 
-  struct Outcome: Sendable {
-    /// Starts that certainly came to nothing and may go another way.
-    var again: [Start] = []
-    var accepted = 0
+  /// What became of a start.
+  enum Settled: Sendable {
+    /// - Parameter follows: the new card follows one with a token, which is to be ended.
+    case accepted(follows: Bool)
+    /// It certainly came to nothing and may go another way.
+    case again(Start)
     /// Refused for now, or for a fault of ours, to be tried again later.
-    var refused = 0
-    /// Members with a card that follows one with a token, which is to be ended.
-    var following: [MemberID] = []
-    /// Why APNs refuses starts by good tokens; the last reason.
-    var defect: String?
+    case refused(defect: String?)
+    /// It may have come to a card, or no start of the member is possible any more.
+    case nothing
   }
 
   typealias Answered = (start: Start, answer: TokenPushAnswer)
@@ -55,40 +54,69 @@ struct StartRound: Sendable {
     return member.card.verdict(at: now, until: end, rules: rules)
   }
 
-  /// Records the starts that may be sent now: in the person's budget first, then with the card.
+  // MARK: Granting
+
+  /// Records the starts that may be sent now: in the budgets first, then with the card.
   func grant(_ members: [MemberID]) async throws(StoreError) -> Grants {
     var grants = Grants()
-    for member in members {
-      let now = book.clock.wall.inMilliseconds
-      var isGranted = false
-      var waits: UnixTime?
-      let person = try await book.store.changePerson(.member(member)) {
-        isGranted = false
-        waits = nil
-        guard !$0.tokens.starts.isEmpty else { return }
-        let next = $0.starts.nextStart(at: now, rules: Self.rules)
-        guard next <= now else {
-          waits = next
-          return
-        }
-        isGranted = true
-        $0.starts.count(at: now)
-      }
-      if let waits {
-        grants.withheld += 1
-        grants.wait(until: waits)
-      }
-      guard isGranted else { continue }
-      let token = person.tokens.starts[0]
-      if let way = try await record(member, token, at: now) {
-        grants.starts.append(
-          Start(
-            member: member, token: token.token, environment: token.environment, way: way, at: now))
-      } else {
-        try await refund(member, now)
-      }
-    }
+    for member in members { try await grant(member, &grants) }
     return grants
+  }
+
+  private func grant(_ member: MemberID, _ grants: inout Grants) async throws(StoreError) {
+    let now = book.clock.wall.inMilliseconds
+    guard let (token, next) = try await countOfPerson(member, at: now) else {
+      return try await book.change(member) { $0.hasStartToken = false }
+    }
+    guard next <= now else {
+      grants.withheld += 1
+      return grants.wait(until: next)
+    }
+    let (holders, nextOfDevice) = try await countOfDevice(token, at: now)
+    guard nextOfDevice <= now else {
+      try await refund(member, nil, now)
+      grants.withheld += 1
+      return grants.wait(until: nextOfDevice)
+    }
+    let isTaken = try await book.store.showsCard(
+      ofOthersThan: member, among: holders, by: token.token, of: book.app, on: book.trip, at: now)
+    if !isTaken, let way = try await record(member, token, at: now) {
+      return grants.starts.append(Start(member: member, token: token, way: way, at: now))
+    }
+    try await refund(member, token, now)
+    // The other member's card may be over by then.
+    if isTaken { grants.wait(until: now + Self.rules.pause) }
+  }
+
+  /// - Returns: the token to start by, and when its person may be started; the start is counted if
+  ///   that is now. Nil when there is no such token.
+  private func countOfPerson(
+    _ member: MemberID, at now: UnixTime
+  ) async throws(StoreError) -> (token: RegisteredToken, next: UnixTime)? {
+    var next = now
+    let person = try await book.store.changePerson(.member(member)) {
+      next = $0.starts.nextStart(at: now, rules: Self.rules)
+      guard next <= now, newestStart(of: $0) != nil else { return }
+      $0.starts.count(at: now)
+    }
+    return newestStart(of: person).map { ($0, next) }
+  }
+
+  /// - Returns: for whom the device is registered, and when it may be started; the start is counted
+  ///   if that is now.
+  private func countOfDevice(
+    _ token: RegisteredToken, at now: UnixTime
+  ) async throws(StoreError) -> (holders: [MemberID], next: UnixTime) {
+    var next = now
+    let device = try await book.store.changePerson(.device(of: token.token)) {
+      next = $0.starts.nextStart(at: now, rules: Self.rules)
+      if next <= now { $0.starts.count(at: now) }
+    }
+    return (device.holders, next)
+  }
+
+  private func newestStart(of person: Person) -> RegisteredToken? {
+    person.tokens.usable(.pushToStart, of: book.app).first
   }
 
   /// - Returns: how to start the card; nil when it must not be any more.
@@ -106,9 +134,23 @@ struct StartRound: Sendable {
     return way
   }
 
-  private func refund(_ member: MemberID, _ time: UnixTime) async throws(StoreError) {
+  private func refund(
+    _ member: MemberID, _ token: RegisteredToken?, _ time: UnixTime
+  ) async throws(StoreError) {
     try await book.store.changePerson(.member(member)) { $0.starts.refund(time) }
+    guard let token else { return }
+    try await book.store.changePerson(.device(of: token.token)) { $0.starts.refund(time) }
   }
+
+  private func way(of token: RegisteredToken, _ member: TripMember) -> RemoteStart? {
+    var device = member.device
+    device.osVersion = token.osVersion ?? device.osVersion
+    // Whether there is a card already was asked before.
+    device.hasUpdateToken = false
+    return device.remoteStart(channel: channel)
+  }
+
+  // MARK: Sending
 
   /// Sends them, those that are alike together.
   func send(_ starts: [Start]) async -> [Answered] {
@@ -117,45 +159,48 @@ struct StartRound: Sendable {
       let way: RemoteStart
     }
     var answers: [Answered] = []
-    let groups = Dictionary(grouping: starts) { Group(environment: $0.environment, way: $0.way) }
+    let groups = Dictionary(grouping: starts) {
+      Group(environment: $0.token.environment, way: $0.way)
+    }
     for (group, own) in groups {
       let order = StartOrder(
         trip: book.trip, way: group.way, state: state, attributes: definition.attributes,
         sentAt: book.clock.wall)
       let said =
-        await book.ways[group.environment]?.start(order, of: type, to: own.map(\.token))
+        await book.ways[group.environment]?.start(order, of: type, to: own.map(\.token.token))
         ?? own.map { _ in .defect("No app of that environment is configured here.") }
       for (start, answer) in zip(own, said) { answers.append((start, answer)) }
     }
     return answers
   }
 
-  func settle(_ answers: [Answered], isStorm: Bool) async throws(StoreError) -> Outcome {
-    var outcome = Outcome()
-    for (start, answer) in answers {
-      switch answer {
-      case .unsure: break  // there may be a card
-      case .defect(let reason):
-        outcome.defect = reason
-        outcome.refused += 1
-        try await refused(start)
-      case .later:
-        outcome.refused += 1
-        try await refused(start)
-      case .said(let said):
-        switch try await judge(said, start, isStorm: isStorm) {
-        case .again(let next): outcome.again.append(next)
-        case .later: outcome.refused += 1
-        case .nothing: break
-        }
-        guard said == .accepted else { continue }
-        outcome.accepted += 1
-        if case .onChannel = start.way, try await isFollowing(start) {
-          outcome.following.append(start.member)
-        }
-      }
+  // MARK: Keeping what came of it
+
+  /// Keeps what became of one start. When that fails on the way it may be told again.
+  ///
+  /// - Parameter isStorm: so many tokens are unknown that they are not what is wrong.
+  func settle(_ answered: Answered, isStorm: Bool) async throws(StoreError) -> Settled {
+    let start = answered.start
+    switch answered.answer {
+    case .unsure: return .nothing  // there may be a card
+    case .defect(let reason):
+      try await giveBack(start)
+      return .refused(defect: reason)
+    case .later:
+      try await giveBack(start)
+      return .refused(defect: nil)
+    case .said(.accepted):
+      _ = try await judge(.accepted, start, isStorm: isStorm)
+      guard case .onChannel = start.way else { return .accepted(follows: false) }
+      return .accepted(follows: try await isFollowing(start))
+    case .said(let said): return try await judge(said, start, isStorm: isStorm)
     }
-    return outcome
+  }
+
+  /// A start that certainly came to nothing counts as none.
+  func giveBack(_ start: Start) async throws(StoreError) {
+    try await book.change(start.member) { $0.card.startRefused(at: start.at) }
+    try await refund(start.member, start.token, start.at)
   }
 
   /// A card on the channel is there as soon as APNs has the start.
@@ -170,55 +215,31 @@ struct StartRound: Sendable {
     return follows
   }
 
-  private func refused(_ start: Start) async throws(StoreError) {
-    try await book.change(start.member) { $0.card.startRefused() }
-    try await refund(start.member, start.at)
-  }
-
-  private enum Verdict {
-    /// How to start the member's card instead, after a certain refusal.
-    case again(Start)
-    /// By the same token: its app named it again after APNs had given it up.
-    case later
-    case nothing
-  }
-
   private func judge(
     _ answer: TokenAnswer, _ start: Start, isStorm: Bool
-  ) async throws(StoreError) -> Verdict {
-    let now = book.clock.wall
-    let person = try await book.store.changePerson(.member(start.member)) {
-      _ = $0.answered(
-        answer, to: start.token, in: start.environment, served: book.served, isStorm: isStorm,
-        at: now)
-    }
+  ) async throws(StoreError) -> Settled {
+    let word = TokenWord(
+      answer: answer, token: start.token, environment: start.token.environment,
+      served: book.served, isStorm: isStorm, at: book.clock.wall)
+    let person = try await book.store.keep(word, of: .member(start.member)).person
     guard answer != .accepted else { return .nothing }
-    let next = person.tokens.starts.first
-    let isSame = next?.token == start.token && next?.environment == start.environment
-    if let next, !isSame {
-      var way: RemoteStart?
-      // The record of the start stands: it is the same one, by another token.
-      try await book.change(start.member) { way = self.way(of: next, $0) }
-      if let way {
-        return .again(
-          Start(
-            member: start.member, token: next.token, environment: next.environment, way: way,
-            at: start.at))
-      }
+    guard let next = newestStart(of: person) else {
+      try await book.change(start.member) { $0.hasStartToken = false }
+      try await giveBack(start)
+      return .nothing
     }
-    try await book.change(start.member) {
-      $0.card.startRefused()
-      $0.hasStartToken = !person.tokens.starts.isEmpty
+    // Its app named it again meanwhile, and APNs had given it up before.
+    if next.token == start.token.token, next.environment == start.token.environment {
+      try await giveBack(start)
+      return .refused(defect: nil)
     }
-    try await refund(start.member, start.at)
-    return isSame ? .later : .nothing
-  }
-
-  private func way(of token: RegisteredToken, _ member: TripMember) -> RemoteStart? {
-    var device = member.device
-    device.osVersion = token.osVersion ?? device.osVersion
-    // Whether there is a card already was asked before.
-    device.hasUpdateToken = false
-    return device.remoteStart(channel: channel)
+    // The record of the start stands: it is the same one, by another token.
+    var way: RemoteStart?
+    try await book.change(start.member) { way = self.way(of: next, $0) }
+    guard let way else {
+      try await giveBack(start)
+      return .nothing
+    }
+    return .again(Start(member: start.member, token: next, way: way, at: start.at))
   }
 }

@@ -16,6 +16,8 @@ struct TokenRound: Sendable {
     let isReplaced: Bool
     /// The person does not allow frequent updates.
     let isFrugal: Bool
+    /// The member is marked as one who has yet to get the end.
+    let awaitsEnd: Bool
   }
 
   struct Outcome: Sendable {
@@ -27,6 +29,10 @@ struct TokenRound: Sendable {
     var bereft: [MemberID] = []
     var retired = 0
     var quarantined = 0
+    /// Letters that went nowhere: no app of their tokens' environment is configured here.
+    var unserved = 0
+    /// Who was not sent it for a fault of ours.
+    var failed: [MemberID] = []
     /// Why APNs refuses pushes to good tokens; the last reason.
     var defect: String?
   }
@@ -46,7 +52,7 @@ struct TokenRound: Sendable {
         Letter(
           member: id, token: $0, environment: $0.environment,
           isReplaced: $0.activityID.map(member.replaced.contains) ?? false,
-          isFrugal: member.allowsFrequentUpdates == false)
+          isFrugal: member.allowsFrequentUpdates == false, awaitsEnd: member.awaitsEnd)
       }
     }
   }
@@ -60,11 +66,12 @@ struct TokenRound: Sendable {
     var answers: [Answered] = []
     let groups = sorted(letters, update, frugalPriority)
     for environment in AppID.Environment.allCases {
-      guard let gateway = book.ways[environment] else { continue }
       for (update, group) in groups {
         let own = group.filter { $0.environment == environment }
         guard !own.isEmpty else { continue }
-        let said = await gateway.update(update, of: type, to: own.map(\.token.token))
+        let said =
+          await book.ways[environment]?.update(update, of: type, to: own.map(\.token.token))
+          ?? own.map { _ in .defect("No app of that environment is configured here.") }
         for (letter, answer) in zip(own, said) { answers.append((letter, answer)) }
       }
     }
@@ -88,25 +95,34 @@ struct TokenRound: Sendable {
 
   /// Keeps what the answers change about tokens.
   ///
-  /// - Parameter isStorm: so many tokens are unknown that they are not what is wrong.
-  func settle(_ answers: [Answered], isStorm: Bool) async throws(StoreError) -> Outcome {
+  /// - Parameter raging: where so many tokens are unknown that they are not what is wrong.
+  func settle(
+    _ answers: [Answered], raging: Set<AppID.Environment>
+  ) async throws(StoreError) -> Outcome {
     var outcome = Outcome()
     for (letter, answer) in answers {
       switch answer {
-      case .defect(let reason): outcome.defect = reason
+      case .defect where !book.served.contains(letter.environment): outcome.unserved += 1
+      case .defect(let reason):
+        outcome.defect = reason
+        outcome.failed.append(letter.member)
       case .unsure, .later: outcome.owed.append(letter.member)
       case .said(.accepted) where letter.isReplaced: try await ended(letter)
-      case .said(.accepted) where letter.token.acceptedIn.contains(letter.environment): break
+      case .said(.accepted)
+      where letter.token.acceptedIn.contains(letter.environment) && !letter.awaitsEnd:
+        break
       case .said(let said):
-        switch try await judge(said, letter, isStorm: isStorm) {
-        // Its app named it again after APNs had given it up: this push has reached nobody.
+        switch try await judge(said, letter, isStorm: raging.contains(letter.environment)) {
+        // Its app named it again meanwhile, and APNs had given it up before: this push has reached
+        // nobody.
         case .kept where said != .accepted: outcome.owed.append(letter.member)
-        case .kept, .gone: break
+        case .kept, .held, .gone: break
         case .moved(let other):
           outcome.moved.append(
             Letter(
               member: letter.member, token: letter.token, environment: other,
-              isReplaced: letter.isReplaced, isFrugal: letter.isFrugal))
+              isReplaced: letter.isReplaced, isFrugal: letter.isFrugal,
+              awaitsEnd: letter.awaitsEnd))
         case .retired:
           outcome.retired += 1
           outcome.bereft.append(letter.member)
@@ -130,8 +146,10 @@ struct TokenRound: Sendable {
     var verdict = TokenVerdict.gone
     try await book.change(letter.member) {
       verdict = $0.answered(
-        answer, to: letter.token.token, in: letter.environment, served: book.served,
-        isStorm: isStorm, at: book.clock.wall)
+        answer, to: letter.token.token, namedAt: letter.token.lastSeen, in: letter.environment,
+        served: book.served, isStorm: isStorm, at: book.clock.wall)
+      // Nothing but ends is sent to who awaits one.
+      if answer == .accepted { $0.awaitsEnd = false }
     }
     return verdict
   }

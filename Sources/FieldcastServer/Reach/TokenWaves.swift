@@ -19,6 +19,13 @@ final class TokenWaves: @unchecked Sendable {
   var isRunning = false
   /// The newest revision that a wave was begun for.
   private(set) var begunRevision = Revision.initial
+  /// The newest one that a wave was begun for though the channel was refused it: what the channel is
+  /// sent again is not news to tokens.
+  var revisionAhead: Revision?
+  /// The timestamp of the end, once a wave was begun with it.
+  private(set) var endSeconds: Int64?
+  /// The newest timestamp that everyone was sent the state of.
+  private var finishedSeconds: Int64 = 0
   /// Who is to get the newest state, though everyone else has it.
   var owed: Set<MemberID> = []
   var timer: LoopTimer?
@@ -32,8 +39,16 @@ final class TokenWaves: @unchecked Sendable {
   /// Notes what is to go out, unless something newer waits.
   func add(_ update: CardUpdate) {
     begunRevision = max(begunRevision, update.state.revision)
-    if let pending, pending.timestampSeconds > update.timestampSeconds { return }
-    pending = update
+    if update.isEnd { endSeconds = update.timestampSeconds }
+    guard let pending else {
+      self.pending = update
+      return
+    }
+    var newest = pending.timestampSeconds > update.timestampSeconds ? pending : update
+    // What was to be heard with a state that is replaced is heard with the one that replaces it.
+    newest.alert = newest.alert ?? pending.alert ?? update.alert
+    newest.priority = max(pending.priority, update.priority)
+    self.pending = newest
   }
 
   func takePending() -> CardUpdate? {
@@ -57,13 +72,15 @@ final class TokenWaves: @unchecked Sendable {
 
   /// - Returns: whether everyone was sent this state, or a newer one.
   func wait(for timestampSeconds: Int64) async -> Bool {
-    await withUnsafeContinuation {
+    if timestampSeconds <= finishedSeconds { return true }
+    return await withUnsafeContinuation {
       waiters.append(Waiter(timestampSeconds: timestampSeconds, continuation: $0))
     }
   }
 
   /// Everyone was sent the state of this time.
   func finished(_ timestampSeconds: Int64) {
+    finishedSeconds = max(finishedSeconds, timestampSeconds)
     let done = waiters.filter { $0.timestampSeconds <= timestampSeconds }
     waiters.removeAll { $0.timestampSeconds <= timestampSeconds }
     for waiter in done { waiter.continuation.resume(returning: true) }

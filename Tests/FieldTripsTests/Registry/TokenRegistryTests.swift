@@ -57,13 +57,48 @@ func pushToken(_ number: Int) throws -> PushToken {
     #expect(tokens.cards.map(\.token).contains(two))
   }
 
-  @Test func `a 410 counts only if it is later than the registration`() {
+  @Test func `a 410 strikes off only if it is later than the registration`() {
     var tokens = registry(one, two)
-    #expect(answer(.dead(since: noon - .seconds(1)), one, &tokens) == .kept)
+    #expect(answer(.dead(since: noon - .seconds(1)), one, &tokens) == .held)
+    #expect(tokens[one] != nil && tokens.usable { _ in true }.map(\.token) == [two])
+    tokens.register(.device, one, in: .development, osVersion: nil, at: noon)
+    #expect(tokens[one]?.isUsable == true, "its app named it again")
     #expect(answer(.dead(since: noon + .seconds(1)), one, &tokens) == .retired)
     #expect(answer(.dead(since: nil), two, &tokens) == .retired)
     #expect(tokens.tokens.isEmpty)
     #expect(answer(.unknown, two, &tokens) == .gone)
+  }
+
+  @Test func `a 410 to what was sent before the app named the token again says nothing`() {
+    var tokens = registry(one)
+    tokens.register(.device, one, in: .development, osVersion: nil, at: noon + .seconds(9))
+    let verdict = tokens.answered(
+      .dead(since: noon + .seconds(5)), to: one, namedAt: noon, in: .development,
+      served: [.development], isStorm: false, at: noon + .seconds(10))
+    #expect(verdict == .kept && tokens[one]?.isUsable == true)
+  }
+
+  @Test func `belongs to the app that named it, and to the first one where nobody said`() throws {
+    let (first, other) = (
+      TokenApp("a.first", first: "a.first"), TokenApp("b.other", first: "a.first")
+    )
+    var tokens = registry(one)
+    tokens.register(.device, two, of: "b.other", in: .development, osVersion: nil, at: noon)
+    #expect(tokens.usable(.device, of: first).map(\.token) == [one])
+    #expect(tokens.usable(.device, of: other).map(\.token) == [two])
+    // Who names it and does not say moves it nowhere; who says does.
+    tokens.register(.device, two, in: .development, osVersion: nil, at: noon)
+    #expect(tokens[two]?.bundleID == "b.other")
+    tokens.register(.device, one, of: "b.other", in: .development, osVersion: nil, at: noon)
+    #expect(tokens.usable(.device, of: first).isEmpty)
+    // As it was stored before apps were told apart.
+    let stored =
+      #"{"tokens":[{"kind":"push-to-start","token":"abcd","environment":"production","#
+      + #""first":1700000000000,"last":1700000000000}]}"#
+    let person = Person(stored: Array(stored.utf8))
+    #expect(person.tokens.tokens.count == 1)
+    #expect(person.tokens.usable(.pushToStart, of: first).count == 1)
+    #expect(person.tokens.usable(.pushToStart, of: other).isEmpty)
   }
 
   @Test func `an unknown token is tried once in the other environment, and remembered there`() {
@@ -101,7 +136,7 @@ func pushToken(_ number: Int) throws -> PushToken {
     #expect(try tokens[pushToken(76)] != nil)
   }
 
-  @Test func `is read as it was written`() {
+  @Test func `is read as it was written`() throws {
     var member = TripMember()
     member.register(one, of: "a", environment: .production, osVersion: OSVersion(17, 4), at: noon)
     member.register(two, of: "b", environment: .development, osVersion: nil, at: noon)
@@ -111,8 +146,14 @@ func pushToken(_ number: Int) throws -> PushToken {
       .unknown, to: one, in: .production, served: both, isStorm: false, at: noon)
     member.card.starting(at: noon + .seconds(1))
     #expect(TripMember(stored: member.written()) == member)
+    member.awaitsEnd = true
+    #expect(TripMember(stored: member.written()) == member)
     var person = Person()
-    person.register(.pushToStart, one, in: .development, osVersion: nil, at: noon)
+    person.register(.pushToStart, one, of: "a.b", in: .development, osVersion: nil, at: noon)
+    person.registered(for: try MemberID("anna"), at: noon)
+    person.registered(for: try MemberID("bela"), at: noon)
+    person.registered(for: try MemberID("anna"), at: noon)
+    #expect(person.holders.map(\.text) == ["bela", "anna"])
     person.starts.count(at: noon)
     #expect(Person(stored: person.written()) == person)
   }
@@ -139,6 +180,59 @@ func pushToken(_ number: Int) throws -> PushToken {
     member.register(one, of: "other", environment: .development, osVersion: nil, at: renewal)
     let cards = member.tokens.cards.filter { $0.mayBeVisible(at: later + .seconds(12 * 3_600)) }
     #expect(cards.map(\.activityID) == ["new"])
+  }
+
+  @Test func `a card whose token dies before its time was closed, and does not come back`() {
+    let rules = StartRules()
+    func member(diesAt time: UnixTime) -> TripMember {
+      var member = TripMember()
+      member.hasStartToken = true
+      member.register(one, of: "a", environment: .production, osVersion: OSVersion(17, 4), at: noon)
+      let verdict = member.answered(
+        .dead(since: time), to: one, in: .production, served: both, isStorm: false, at: time)
+      #expect(verdict == .retired)
+      return member
+    }
+    let end = noon + .seconds(24 * 3_600)
+    var closed = member(diesAt: noon + .seconds(3_600))
+    #expect(closed.card.state == .closed && TripMember(stored: closed.written()) == closed)
+    let later = noon + .seconds(7_200)
+    #expect(closed.card.verdict(at: later, until: end, rules: rules) == .never(.dismissed))
+    // The card was there after all, under another token.
+    closed.register(two, of: "a", environment: .production, osVersion: nil, at: later)
+    #expect(closed.card.state == .running(since: later))
+    // One that the system ended is followed by another.
+    let over = member(diesAt: noon + rules.renewalAge)
+    #expect(over.card.state == .none && !over.neverHadCard)
+    #expect(over.card.verdict(at: end - .seconds(1), until: end, rules: rules) == .start)
+  }
+
+  @Test func `a dead token of a card that is followed by another ends only that one`() {
+    var member = TripMember()
+    member.hasStartToken = true
+    member.register(one, of: "old", environment: .production, osVersion: OSVersion(18, 0), at: noon)
+    let renewal = noon + StartRules().renewalAge
+    member.card.starting(at: renewal)
+    member.startedOnChannel(at: renewal)
+    #expect(member.replaced == ["old"])
+    _ = member.answered(
+      .dead(since: renewal + .seconds(60)), to: one, in: .production, served: both, isStorm: false,
+      at: renewal + .seconds(60))
+    #expect(member.card.state == .running(since: renewal))
+    #expect(member.replaced.isEmpty && member.tokens.tokens.isEmpty)
+  }
+
+  @Test(arguments: [(17, 4, false), (18, 0, true)])
+  func `a card listens to the channel only where the system has channels`(
+    major: Int, minor: Int, listens: Bool
+  ) {
+    var member = TripMember()
+    _ = member.register(
+      one, of: "a", environment: .production, osVersion: OSVersion(major, minor), at: noon)
+    member.cardEnded("a", isDismissed: false, at: noon)
+    member.hasStartToken = true
+    member.card.starting(at: noon)
+    #expect(member.listensToChannel == listens)
   }
 
   /// Any order of registrations and answers: a token that was retired is never usable before its
@@ -176,7 +270,8 @@ func pushToken(_ number: Int) throws -> PushToken {
           live[kind]?.remove(token)
         case .moved(let other): #expect(after?.environment == other && answer == .unknown)
         case .quarantined: #expect(after?.isUsable == false && answer == .unknown)
-        case .kept: #expect(after != nil && answer != .unknown)
+        case .kept: #expect(after != nil && answer == .accepted)
+        case .held: #expect(after?.isUsable == false && answer == .dead(since: noon))
         case .gone: Issue.record("a token that is there is gone")
         }
       }

@@ -61,7 +61,7 @@ import Testing
     #expect(card.verdict(at: due, until: noon + hour * 8, rules: rules) == .never(.hasCard))
     // Until the new one is there, the old one counts; a refusal leaves it as it was.
     card.starting(at: due)
-    card.startRefused()
+    card.startRefused(at: due)
     #expect(card.state == .running(since: noon))
     #expect(verdict(card, due + .seconds(30)) == .start)
     card.starting(at: due + .seconds(30))
@@ -86,7 +86,9 @@ import Testing
   @Test func `a refusal is certain, and does not count as a start`() {
     var card = MemberCard()
     card.starting(at: noon)
-    card.startRefused()
+    card.startRefused(at: noon - .seconds(1))
+    #expect(card.state == .asked(at: noon, following: nil), "an earlier one's refusal came late")
+    card.startRefused(at: noon)
     #expect(card.state == .none && card.unconfirmed == 0)
     #expect(verdict(card, noon + .seconds(1)) == .start)
   }
@@ -125,7 +127,7 @@ import Testing
       case 0: cards[index].confirmed(at: now)
       case 1: cards[index].ended()
       case 2 where dice.happens(oneIn: 30): cards[index].dismissed()
-      case 3: cards[index].startRefused()
+      case 3: if let last = cards[index].lastStart { cards[index].startRefused(at: last) }
       default:
         guard verdict(cards[index], now) == .start,
           budget.nextStart(at: now, rules: rules) <= now
@@ -141,5 +143,49 @@ import Testing
       #expect(sent[index...].count { $0 < time + hour * 24 } <= 8)
     }
     #expect(!sent.isEmpty)
+  }
+}
+
+@Suite struct `The agenda of starts` {
+  @Test func `has one pass after the other, and forgets no wish`() throws {
+    let (anna, bela) = (try MemberID("anna"), try MemberID("bela"))
+    var agenda = StartAgenda()
+    agenda.want([anna])
+    var begins = agenda.begin()
+    #expect(begins)
+    var pass = agenda.next()
+    #expect(pass == .all, "who knows not when all are due looks at all")
+    agenda.allBegin(until: noon)
+    agenda.want([bela])
+    agenda.want([anna])
+    begins = agenda.begin()
+    #expect(!begins, "somebody is at it")
+    let due = agenda.allDone(next: noon + .seconds(9_000))
+    #expect(due == noon + .seconds(9_000))
+    pass = agenda.next()
+    #expect(pass == .some([anna, bela]))
+    agenda.want(nil)
+    pass = agenda.next()
+    #expect(pass == .all)
+    pass = agenda.next()
+    #expect(pass == nil)
+    begins = agenda.begin()
+    #expect(begins)
+  }
+
+  @Test func `keeps the earlier time that was asked for while all were looked at`() {
+    var agenda = StartAgenda()
+    agenda.allBegin(until: noon + .seconds(60))
+    let isEarlier = agenda.look(at: noon + .seconds(30))
+    #expect(isEarlier)
+    let isEarlierToo = agenda.look(at: noon + .seconds(90))
+    #expect(!isEarlierToo)
+    var due = agenda.allDone(next: noon + .seconds(27_000))
+    #expect(due == noon + .seconds(30))
+    #expect(agenda.dueAt == noon + .seconds(30))
+    // What was asked for before a pass is settled by it.
+    agenda.allBegin(until: noon + .seconds(90))
+    due = agenda.allDone(next: noon + .seconds(27_000))
+    #expect(due == noon + .seconds(27_000))
   }
 }
