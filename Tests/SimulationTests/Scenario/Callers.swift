@@ -9,15 +9,18 @@ final class Callers {
   private let rules: Rules
   private let app: AppID
   private let type: ActivityType
+  /// Whether a trip that was there may be gone before its time.
+  private let hasClockSteps: Bool
   /// Sent, and neither taken in nor refused.
   private(set) var open = 0
   /// What nodes said they took in.
   private(set) var acknowledged: [(trip: TripID, id: String)] = []
   private(set) var created: Set<TripID> = []
 
-  init(in world: World, rules: Rules, settings: NodeSettings) {
+  init(in world: World, rules: Rules, settings: NodeSettings, hasClockSteps: Bool) {
     self.world = world
     self.rules = rules
+    self.hasClockSteps = hasClockSteps
     app = settings.app
     type = settings.type
   }
@@ -67,8 +70,10 @@ final class Callers {
           acknowledged.append((trigger.trip, trigger.id.text))
           answer(true)
         case .ended: answer(true)
-        // A Redis that lost its last seconds may have lost a trip that was there.
-        case .unknownTrip: answer(rules.hasLostWrites && created.contains(trigger.trip))
+        // A Redis that lost its last seconds may have lost a trip that was there, and a node whose
+        // clock is ahead forgets one as early.
+        case .unknownTrip:
+          answer((rules.hasLostWrites || hasClockSteps) && created.contains(trigger.trip))
         case .logFull, .revisionMismatch: answer(false)
         }
       }

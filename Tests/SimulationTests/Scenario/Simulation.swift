@@ -43,7 +43,8 @@ final class Simulation {
       in: world, rules: rules, remembers: scenario.losesWrites, mutation: mutation)
     phones = Phones(in: world, rules: rules, mutation: mutation)
     apns = ModelAPNs(in: world, rules: rules, phones: phones)
-    callers = Callers(in: world, rules: rules, settings: scenario.settings)
+    callers = Callers(
+      in: world, rules: rules, settings: scenario.settings, hasClockSteps: scenario.hasClockSteps)
     mapper = Mapper(
       type: scenario.settings.type, attributes: try JSONText(validating: Callers.attributes))
     let box = Unchecked(world)
