@@ -20,8 +20,11 @@ package actor Relay {
   private var lastPair = 0
   /// The next reply that holds this is lost.
   private var losing: String?
+  /// The next request that holds this is held back, with all that comes after it.
+  private var awaited: String?
+  private var heldBack: (pair: Int, bytes: [UInt8])?
   private var isCut = false
-  private var isHolding = false
+  private(set) package var isHolding = false
 
   private init(to target: Endpoint, on loop: EventLoop) {
     self.target = target
@@ -80,9 +83,14 @@ package actor Relay {
     for pair in pairs.values { pause(pair) }
   }
 
+  /// Like ``hold()``, from the next request on that holds `text`, which does not pass either.
+  package func hold(from text: String) { awaited = text }
+
   package func mend() {
     isCut = false
     isHolding = false
+    awaited = nil
+    if let held = heldBack.take() { pairs[held.pair]?.server.write(held.bytes) }
     for pair in pairs.values {
       pair.client.resumeReading()
       pair.server.resumeReading()
@@ -116,11 +124,22 @@ package actor Relay {
 
   /// Whether these bytes are the ones to be lost.
   private func takesAway(_ bytes: RawSpan) -> Bool {
-    guard let losing else { return false }
-    let text = bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
-    guard text.contains(losing) else { return false }
+    guard let losing, Self.text(bytes).contains(losing) else { return false }
     self.losing = nil
     return true
+  }
+
+  /// Whether these bytes wait for ``mend()``.
+  private func keepsBack(_ bytes: RawSpan, of pair: Int) -> Bool {
+    guard let awaited, Self.text(bytes).contains(awaited) else { return false }
+    self.awaited = nil
+    heldBack = (pair, bytes.withUnsafeBytes { Array($0) })
+    hold()
+    return true
+  }
+
+  private static func text(_ bytes: RawSpan) -> String {
+    bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
   }
 
   /// One direction of a connection.
@@ -145,7 +164,7 @@ package actor Relay {
       if isReply, relay.assumeIsolated({ $0.takesAway(bytes) }) {
         source.abort()
         target.abort()
-      } else {
+      } else if isReply || !relay.assumeIsolated({ [pair] in $0.keepsBack(bytes, of: pair) }) {
         target.write(bytes)
       }
     }

@@ -69,19 +69,20 @@ final class NoteFlow: Sendable {
     await caller.close()
   }
 
-  /// Reads a trip again and again until stopped.
+  /// Reads trips again and again until stopped.
   ///
-  /// - Returns: the revisions as they were answered.
-  func watch(_ trip: TestCaller.Trip) async throws -> [Int64] {
+  /// - Returns: the revisions of each as they were answered.
+  func watch(_ trips: [TestCaller.Trip]) async throws -> [[Int64]] {
     let caller = caller.another()
-    var revisions: [Int64] = []
+    var revisions = [[Int64]](repeating: [], count: trips.count)
     while !isStopped {
-      if let answer = try? await caller.call("GET", "/v1/trips/\(trip.id)"),
-        let revision = answer.body["revision"]?.int64
-      {
-        revisions.append(revision)
+      for (index, trip) in trips.enumerated() {
+        guard let answer = try? await caller.call("GET", "/v1/trips/\(trip.id)"),
+          let revision = answer.body["revision"]?.int64
+        else { continue }
+        revisions[index].append(revision)
       }
-      try await loop.sleep(for: .milliseconds(50))
+      try await loop.sleep(for: .milliseconds(20))
     }
     await caller.close()
     return revisions

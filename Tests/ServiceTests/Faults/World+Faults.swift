@@ -46,7 +46,7 @@ extension World {
     var before: [String: Int64] = [:]
     for trip in trips { before[trip.id] = try await notes(of: trip, by: caller) }
     let began = clock.wall
-    async let watched = flow.watch(trips[0])
+    async let watched = flow.watch(trips)
     try await withThrowingTaskGroup(of: Void.self) { group in
       for (index, trip) in trips.enumerated() {
         let earlier = before[trip.id] ?? 0
@@ -65,8 +65,10 @@ extension World {
       flow.stop()
       try await group.waitForAll()
     }
-    let revisions = try await watched
-    #expect(revisions == revisions.sorted(), "a revision went back", sourceLocation: sourceLocation)
+    for revisions in try await watched {
+      #expect(
+        revisions == revisions.sorted(), "a revision went back", sourceLocation: sourceLocation)
+    }
     let acknowledged = flow.acknowledged
     var (lost, doubled) = (0, 0)
     var silence = Duration.zero
