@@ -107,4 +107,47 @@ import Testing
       }
     }
   }
+
+  /// Anna's newest token is dead, and the other one is of the phone that shows Bela's card.
+  @Test func `get no card by another token on a phone that shows one`() async throws {
+    try await World.with { world in
+      try await world.withService { caller in
+        let phone = try await TestPhone.make(SystemVersion(18, 1), of: "bela", in: world)
+        let trip = try await caller.createTrip(#"{"name":"Walk","notebook":"Birds"}"#)
+        try await phone.join(trip.id, caller, withStartToken: true, #""start":"push""#)
+        let bundleID = world.bundleID
+        let (shared, dead) = try await world.simulator.run {
+          apns, now throws(PhoneError) -> (String, String) in
+          let shared = try apns.phone(phone.phone).pushToStartToken ?? ""
+          var settings = PhoneSettings(bundleID: bundleID)
+          settings.system = SystemVersion(18, 1)
+          let dead = try apns.addPhone(settings).pushToStartToken ?? ""
+          apns.setState(.expired(since: now + .seconds(3_600)), ofToken: dead)
+          return (shared, dead)
+        }
+        _ = try await phone.waitForCard()
+        for token in [shared, dead] {
+          let answer = try await caller.call(
+            "POST", "/v1/activity-tokens",
+            #"{"activityToken":"\#(token)","kind":"push-to-start","member":"anna"}"#)
+          #expect(answer.status == 200, "\(answer.text)")
+        }
+        let answer = try await caller.call(
+          "POST", "/v1/trips/\(trip.id)/members", #"{"member":"anna","start":"push"}"#)
+        #expect(answer.status == 200, "\(answer.text)")
+        let isTried = await world.simulator.wait(upTo: .seconds(30)) { apns, _ in
+          apns.statistics.answers[410] == 1
+        }
+        #expect(isTried)
+        try await world.waitUntil("the start is given back") {
+          let status = try await caller.call("GET", "/v1/trips/\(trip.id)/members/anna")
+          return status.body["card"]?["state"]?.string == "none"
+        }
+        let cards = try await world.simulator.run { apns, _ throws(PhoneError) in
+          try apns.phone(phone.phone).activities.count
+        }
+        #expect(cards == 1)
+      }
+    }
+  }
 }

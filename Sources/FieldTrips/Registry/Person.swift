@@ -44,6 +44,13 @@ package struct Person: Hashable, Sendable {
     if holders.count > Self.holderLimit { holders.removeFirst() }
   }
 
+  /// Counts a start of the device whose token this is kept of, which is remembered as long as one
+  /// that was named.
+  package mutating func countStartOfDevice(at now: UnixTime) {
+    seen(at: now)
+    starts.count(at: now)
+  }
+
   package mutating func answered(
     _ answer: TokenAnswer, to token: PushToken, namedAt: UnixTime? = nil,
     in environment: AppID.Environment, served: Set<AppID.Environment>, isStorm: Bool,

@@ -72,6 +72,17 @@ package struct TripMember: Hashable, Sendable {
     return same?.token != token || same?.isUsable == false
   }
 
+  /// A start is about to be sent by this token; see ``MemberCard/starting(at:)``.
+  package mutating func starting(by token: RegisteredToken, at now: UnixTime) {
+    learn(osVersionOf: token)
+    card.starting(at: now)
+  }
+
+  /// A card is started by this token: what its device understands, the card does.
+  package mutating func learn(osVersionOf token: RegisteredToken) {
+    osVersion = token.osVersion ?? osVersion
+  }
+
   /// APNs took the start of a card on the channel: it never has a token, and so never reports.
   package mutating func startedOnChannel(at now: UnixTime) {
     confirmCard(at: now, replacing: tokens.tokens)
@@ -82,7 +93,9 @@ package struct TripMember: Hashable, Sendable {
     at now: UnixTime, replacing earlier: [RegisteredToken]
   ) {
     guard card.confirmed(at: now) != nil, case .running(let since) = card.state else { return }
-    for token in earlier where token.firstSeen + StartRules().renewalAge <= since {
+    // The earlier card's token came some time after its start, from when its age counts.
+    let rules = StartRules()
+    for token in earlier where token.firstSeen + rules.renewalAge <= since + rules.renewalLead {
       if let activityID = token.activityID { replaced.insert(activityID) }
     }
   }
@@ -111,16 +124,16 @@ package struct TripMember: Hashable, Sendable {
     in environment: AppID.Environment, served: Set<AppID.Environment>, isStorm: Bool,
     at now: UnixTime
   ) -> TokenVerdict {
-    let activityID = tokens[token]?.activityID
+    let known = tokens[token]
     let verdict = tokens.answered(
       answer, to: token, namedAt: namedAt, in: environment, served: served, isStorm: isStorm,
       at: now)
     guard verdict == .retired else { return verdict }
     // That of a card which another one follows says nothing of that one.
-    if let activityID, replaced.remove(activityID) != nil { return verdict }
+    if let activityID = known?.activityID, replaced.remove(activityID) != nil { return verdict }
     guard tokens.tokens.isEmpty else { return verdict }
     if case .dead(let since) = answer {
-      card.tokenDied(at: since ?? now, rules: StartRules())
+      card.tokenDied(at: since ?? now, firstSeen: known?.firstSeen, rules: StartRules())
     } else {
       card.ended()
     }

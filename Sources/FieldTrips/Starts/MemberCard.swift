@@ -134,9 +134,12 @@ package struct MemberCard: Hashable, Sendable {
   /// The token of the member's last card is dead. The system ends a card after eight hours; one that
   /// goes before was closed by the person, and is not to come back.
   ///
-  /// - Parameter at: as far as APNs said.
-  package mutating func tokenDied(at: UnixTime, rules: StartRules) {
-    if case .running(let since) = state, at < since + rules.renewalAge {
+  /// - Parameters:
+  ///   - at: as far as APNs said.
+  ///   - firstSeen: the dead token's, which may be of another card than the one that began last; nil
+  ///     where it is not known.
+  package mutating func tokenDied(at: UnixTime, firstSeen: UnixTime?, rules: StartRules) {
+    if case .running(let since) = state, at < (firstSeen ?? since) + rules.renewalAge {
       state = .closed
     } else {
       ended()
@@ -144,17 +147,18 @@ package struct MemberCard: Hashable, Sendable {
   }
 
   /// A card is over, and which one is not known: while the one before may still be seen, it is taken
-  /// for that.
+  /// for that. One that was taken for closed by the person was not: its app says so.
   package mutating func someEnded(at now: UnixTime) {
+    if state == .closed { return over() }
     if let earlierSince, now < earlierSince + LiveActivityLimits.totalLife { return }
-    if state != .dismissed, state != .closed { over() }
+    if state != .dismissed { over() }
   }
 
   /// The channel that the card listens to is gone: another card may be started on the next one, and
   /// at once, since it is not the phone that made trouble.
   package mutating func channelLost() {
     guard state != .dismissed, state != .closed else { return }
-    self = MemberCard()
+    self = MemberCard(isOver: isOver || state != .none)
   }
 
   package mutating func dismissed() { state = .dismissed }

@@ -14,6 +14,8 @@ package struct StartAgenda: Sendable {
   private var wantsAll = false
   private var wanted: Set<MemberID> = []
   private var isRunning = false
+  /// A pass over all members has begun, and what comes after it has not.
+  package private(set) var isOverAll = false
   /// When all members are looked through next, as the store has it; nil while that is not known.
   package private(set) var dueAt: UnixTime?
   /// The earliest time that was asked for since the last pass over all began.
@@ -37,6 +39,7 @@ package struct StartAgenda: Sendable {
   /// The next pass; nil when there is none, and then somebody else may begin.
   package mutating func next() -> Pass? {
     defer { wanted = [] }
+    isOverAll = false
     if wantsAll {
       wantsAll = false
       return .all
@@ -52,6 +55,7 @@ package struct StartAgenda: Sendable {
   package mutating func allBegin(until time: UnixTime) {
     dueAt = time
     wish = nil
+    isOverAll = true
   }
 
   /// A pass over all members is done.
@@ -61,6 +65,7 @@ package struct StartAgenda: Sendable {
   package mutating func allDone(next: UnixTime) -> UnixTime {
     let due = min(next, wish ?? next)
     dueAt = due
+    isOverAll = false
     return due
   }
 

@@ -43,6 +43,7 @@ extension TripAPI {
             .tripFull, "The trip has \(count) members, as many as it may have."))
       }
       if isNews { await news.changed(trip) }
+      if !canStart { try await noteTokenMeanwhile(of: wanted.member) }
       // Read after joining: a state that changed meanwhile is either in this reply or comes by the
       // channel, never neither.
       let record = try await record(of: trip)
@@ -97,6 +98,13 @@ extension TripAPI {
     }
     for (_, token) in tokens { try await store.noteHolder(wanted.member, of: token, at: now) }
     return !person.tokens.usable(.pushToStart, of: tokenApp(bundleID)).isEmpty
+  }
+
+  /// A start token that was registered while its member joined found nobody to be noted with.
+  private func noteTokenMeanwhile(of member: MemberID) async throws(StoreError) {
+    let person = try await store.people([.member(member)])[0].get()
+    guard !person.tokens.usable({ $0 == .pushToStart }).isEmpty else { return }
+    try await noteStartToken(of: member, person)
   }
 
   // MARK: GET /v1/trips/{trip}/members/{member}

@@ -69,10 +69,13 @@ extension Owner {
     }
     if isRead { await payOwed(waves, of: trip) }
     waves.isRunning = false
-    guard isRead, trip.isHeld, !isDraining else { return }
+    // Whoever told it waits for it, and is let go where nothing can be sent any more.
     if waves.pending != nil {
       _ = await runWaves(waves, of: trip)
-    } else if waves.owed.isEmpty {
+      return
+    }
+    guard isRead, trip.isHeld, !isDraining else { return }
+    if waves.owed.isEmpty {
       await scheduleCards(of: trip, at: nil)
     } else {
       _ = await keepOwedEnds(waves, of: trip)

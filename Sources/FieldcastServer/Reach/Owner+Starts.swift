@@ -136,12 +136,14 @@ extension Owner {
   /// What a crash may leave unstarted: these are recorded, and nobody knows of their starts.
   private static var startsAtATime: Int { 50 }
 
-  /// - Returns: when those whom APNs refused are to be tried again.
+  /// - Returns: when those are to be tried again whom APNs refused, or whose other devices are not to
+  ///   be sent a start yet.
   private func send(
     _ starts: [StartRound.Start], _ round: StartRound, of trip: OwnedTrip
   ) async throws(StoreError) -> UnixTime? {
     var left = starts
     var refused = 0
+    var withheldUntil: UnixTime?
     var defect: String?
     // A dead token gives way to another of the same person, and one of another environment may be
     // tried twice.
@@ -166,14 +168,20 @@ extension Owner {
         case .refused(let reason):
           refused += 1
           defect = reason ?? defect
+        case .withheld(let time):
+          counts.startsWithheld += 1
+          withheldUntil = min(withheldUntil ?? time, time)
         case .nothing: break
         }
       }
     }
     refused += left.count
-    for start in left { try await round.giveBack(start) }
-    guard refused > 0 else { return nil }
-    return retryOfStarts(of: trip, defect)
+    for start in left {
+      try await insisting(on: trip) { () throws(StoreError) in try await round.giveBack(start) }
+    }
+    guard refused > 0 else { return withheldUntil }
+    let retry = retryOfStarts(of: trip, defect)
+    return min(retry, withheldUntil ?? retry)
   }
 
   /// - Parameter defect: why APNs refuses starts by good tokens.
@@ -255,10 +263,24 @@ extension Owner {
   func lookAtCards(of trip: OwnedTrip) -> Bool {
     switch trip.life.phase {
     case .scheduled: return true
+    case .live where trip.starts.isOverAll: putOff(trip)
     case .live: startMembers(of: trip)
     case .ending, .ended: sendOwedEnds(of: trip)
     }
     return false
+  }
+
+  /// A pass over all members takes longer than it may. Another one right behind it would try again at
+  /// once what waits for a later time: this one says itself when the next is.
+  private func putOff(_ trip: OwnedTrip) {
+    trip.tasks += 1
+    nursery.start { [self] in await putOffNextPass(of: trip) }
+  }
+
+  private func putOffNextPass(of trip: OwnedTrip) async {
+    if trip.starts.isOverAll { await scheduleCards(of: trip, at: clock.wall + Self.passLimit) }
+    trip.tasks -= 1
+    restIfPossible(trip)
   }
 
   /// Does what has to be stored, for as long as the trip is ours.

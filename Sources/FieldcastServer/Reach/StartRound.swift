@@ -32,6 +32,8 @@ struct StartRound: Sendable {
     case again(Start)
     /// Refused for now, or for a fault of ours, to be tried again later.
     case refused(defect: String?)
+    /// It certainly came to nothing, and no other may be sent before this time.
+    case withheld(until: UnixTime)
     /// It may have come to a card, or no start of the member is possible any more.
     case nothing
   }
@@ -66,20 +68,20 @@ struct StartRound: Sendable {
   private func grant(_ member: MemberID, _ grants: inout Grants) async throws(StoreError) {
     let now = book.clock.wall.inMilliseconds
     guard let (token, next) = try await countOfPerson(member, at: now) else {
-      return try await book.change(member) { $0.hasStartToken = false }
+      if try await lacksToken(member) { return }
+      return grants.wait(until: now)
     }
     guard next <= now else {
       grants.withheld += 1
       return grants.wait(until: next)
     }
-    let (holders, nextOfDevice) = try await countOfDevice(token, at: now)
+    let (holders, nextOfDevice) = try await countOfDevice(token, start: now, at: now)
     guard nextOfDevice <= now else {
       try await refund(member, nil, now)
       grants.withheld += 1
       return grants.wait(until: nextOfDevice)
     }
-    let isTaken = try await book.store.showsCard(
-      ofOthersThan: member, among: holders, by: token.token, of: book.app, on: book.trip, at: now)
+    let isTaken = try await isTaken(token, holders, from: member, at: now)
     if !isTaken, let way = try await record(member, token, at: now) {
       return grants.starts.append(Start(member: member, token: token, way: way, at: now))
     }
@@ -102,17 +104,40 @@ struct StartRound: Sendable {
     return newestStart(of: person).map { ($0, next) }
   }
 
+  /// - Parameter start: when it was recorded; counted before, it is not counted again.
   /// - Returns: for whom the device is registered, and when it may be started; the start is counted
   ///   if that is now.
   private func countOfDevice(
-    _ token: RegisteredToken, at now: UnixTime
+    _ token: RegisteredToken, start: UnixTime, at now: UnixTime
   ) async throws(StoreError) -> (holders: [MemberID], next: UnixTime) {
     var next = now
     let device = try await book.store.changePerson(.device(of: token.token)) {
+      next = now
+      if start < now, $0.starts.starts.contains(start) { return }
       next = $0.starts.nextStart(at: now, rules: Self.rules)
-      if next <= now { $0.starts.count(at: now) }
+      if next <= now { $0.countStartOfDevice(at: start) }
     }
     return (device.holders, next)
+  }
+
+  /// Whether the token's device shows the trip's card of another member.
+  private func isTaken(
+    _ token: RegisteredToken, _ holders: [MemberID], from member: MemberID, at now: UnixTime
+  ) async throws(StoreError) -> Bool {
+    try await book.store.showsCard(
+      ofOthersThan: member, among: holders, by: token.token, of: book.app, on: book.trip, at: now)
+  }
+
+  /// Notes that a member has no start token.
+  ///
+  /// - Returns: false where one came between the look at the person and this note: whoever
+  ///   registered it saw that the member had one, and told nobody.
+  private func lacksToken(_ member: MemberID) async throws(StoreError) -> Bool {
+    try await book.change(member) { $0.hasStartToken = false }
+    let person = try await book.store.people([.member(member)])[0].get()
+    guard newestStart(of: person) != nil else { return true }
+    try await book.change(member) { $0.hasStartToken = true }
+    return false
   }
 
   private func newestStart(of person: Person) -> RegisteredToken? {
@@ -129,7 +154,7 @@ struct StartRound: Sendable {
       guard known.card.verdict(at: now, until: state.life.times.endsAt, rules: Self.rules) == .start
       else { return }
       way = self.way(of: token, known)
-      if way != nil { known.card.starting(at: now) }
+      if way != nil { known.starting(by: token, at: now) }
     }
     return way
   }
@@ -138,7 +163,10 @@ struct StartRound: Sendable {
     _ member: MemberID, _ token: RegisteredToken?, _ time: UnixTime
   ) async throws(StoreError) {
     try await book.store.changePerson(.member(member)) { $0.starts.refund(time) }
-    guard let token else { return }
+    if let token { try await refund(token, time) }
+  }
+
+  private func refund(_ token: RegisteredToken, _ time: UnixTime) async throws(StoreError) {
     try await book.store.changePerson(.device(of: token.token)) { $0.starts.refund(time) }
   }
 
@@ -224,22 +252,53 @@ struct StartRound: Sendable {
     let person = try await book.store.keep(word, of: .member(start.member)).person
     guard answer != .accepted else { return .nothing }
     guard let next = newestStart(of: person) else {
-      try await book.change(start.member) { $0.hasStartToken = false }
+      let isOver = try await lacksToken(start.member)
       try await giveBack(start)
-      return .nothing
+      return isOver ? .nothing : .withheld(until: book.clock.wall)
     }
     // Its app named it again meanwhile, and APNs had given it up before.
     if next.token == start.token.token, next.environment == start.token.environment {
       try await giveBack(start)
       return .refused(defect: nil)
     }
-    // The record of the start stands: it is the same one, by another token.
+    return try await pass(start, to: next)
+  }
+
+  /// Sends a start by another token of its member. Its record stands: it is the same one.
+  private func pass(
+    _ start: Start, to next: RegisteredToken
+  ) async throws(StoreError) -> Settled {
+    let isOtherDevice = next.token != start.token.token
+    // Which has a budget of its own, and may show another member's card.
+    if isOtherDevice, let time = try await obstacle(to: start, by: next) {
+      try await giveBack(start)
+      return .withheld(until: time)
+    }
     var way: RemoteStart?
-    try await book.change(start.member) { way = self.way(of: next, $0) }
+    try await book.change(start.member) {
+      way = self.way(of: next, $0)
+      if way != nil { $0.learn(osVersionOf: next) }
+    }
     guard let way else {
+      if isOtherDevice { try await refund(next, start.at) }
       try await giveBack(start)
       return .nothing
     }
+    if isOtherDevice { try await refund(start.token, start.at) }
     return .again(Start(member: start.member, token: next, way: way, at: start.at))
+  }
+
+  /// Counts a start of another device than the one that it was counted for.
+  ///
+  /// - Returns: when it is worth looking again, where the device may not be sent it.
+  private func obstacle(
+    to start: Start, by token: RegisteredToken
+  ) async throws(StoreError) -> UnixTime? {
+    let now = book.clock.wall.inMilliseconds
+    let (holders, next) = try await countOfDevice(token, start: start.at, at: now)
+    guard next <= now else { return next }
+    guard try await isTaken(token, holders, from: start.member, at: now) else { return nil }
+    try await refund(token, start.at)
+    return now + Self.rules.pause
   }
 }

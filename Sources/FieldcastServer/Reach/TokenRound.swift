@@ -100,6 +100,8 @@ struct TokenRound: Sendable {
     _ answers: [Answered], raging: Set<AppID.Environment>
   ) async throws(StoreError) -> Outcome {
     var outcome = Outcome()
+    // One card has the end: its member waits for it as long as another has not.
+    let unfinished = Set(answers.filter { !isFinished($0) }.map(\.letter.member))
     for (letter, answer) in answers {
       switch answer {
       case .defect where !book.served.contains(letter.environment): outcome.unserved += 1
@@ -112,7 +114,9 @@ struct TokenRound: Sendable {
       where letter.token.acceptedIn.contains(letter.environment) && !letter.awaitsEnd:
         break
       case .said(let said):
-        switch try await judge(said, letter, isStorm: raging.contains(letter.environment)) {
+        let isLast = !unfinished.contains(letter.member)
+        let isStorm = raging.contains(letter.environment)
+        switch try await judge(said, letter, isStorm: isStorm, isLast: isLast) {
         // Its app named it again meanwhile, and APNs had given it up before: this push has reached
         // nobody.
         case .kept where said != .accepted: outcome.owed.append(letter.member)
@@ -141,7 +145,7 @@ struct TokenRound: Sendable {
   }
 
   private func judge(
-    _ answer: TokenAnswer, _ letter: Letter, isStorm: Bool
+    _ answer: TokenAnswer, _ letter: Letter, isStorm: Bool, isLast: Bool
   ) async throws(StoreError) -> TokenVerdict {
     var verdict = TokenVerdict.gone
     try await book.change(letter.member) {
@@ -149,8 +153,17 @@ struct TokenRound: Sendable {
         answer, to: letter.token.token, namedAt: letter.token.lastSeen, in: letter.environment,
         served: book.served, isStorm: isStorm, at: book.clock.wall)
       // Nothing but ends is sent to who awaits one.
-      if answer == .accepted { $0.awaitsEnd = false }
+      if answer == .accepted, isLast { $0.awaitsEnd = false }
     }
     return verdict
+  }
+
+  /// Whether nothing more is to be sent to a card for now.
+  private func isFinished(_ answered: Answered) -> Bool {
+    switch answered.answer {
+    case .said(.accepted), .said(.dead): true
+    case .defect: !book.served.contains(answered.letter.environment)
+    case .said(.unknown), .unsure, .later: false
+    }
   }
 }

@@ -182,6 +182,56 @@ func pushToken(_ number: Int) throws -> PushToken {
     #expect(cards.map(\.activityID) == ["new"])
   }
 
+  @Test func `a card is followed though its token came some time after its start`() {
+    var member = TripMember()
+    member.card.starting(at: noon)
+    member.register(
+      one, of: "old", environment: .development, osVersion: nil, at: noon + .seconds(20))
+    let renewal = noon + StartRules().renewalAge
+    member.card.starting(at: renewal)
+    member.register(
+      two, of: "new", environment: .development, osVersion: nil, at: renewal + .seconds(9))
+    #expect(member.replaced == ["old"])
+  }
+
+  @Test func `a card's age is that of its own token`() {
+    let hour = Duration.seconds(3_600)
+    // The app was opened in the middle of the card's life, and joined again.
+    var member = TripMember()
+    member.register(one, of: "a", environment: .production, osVersion: nil, at: noon)
+    member.card.startedInApp(at: noon + hour * 5)
+    _ = member.answered(
+      .dead(since: noon + hour * 8), to: one, in: .production, served: both, isStorm: false,
+      at: noon + hour * 8)
+    #expect(member.card.state == .none)
+    // A second device's card is closed when the first one's is long over.
+    var second = TripMember()
+    second.register(one, of: "a", environment: .production, osVersion: nil, at: noon)
+    second.register(two, of: "b", environment: .production, osVersion: nil, at: noon + hour * 7)
+    second.cardEnded("a", isDismissed: false, at: noon + hour * 8)
+    let closing = noon + hour * 8 + hour / 2
+    _ = second.answered(
+      .dead(since: closing), to: two, in: .production, served: both, isStorm: false, at: closing)
+    #expect(second.card.state == .closed)
+  }
+
+  @Test func `a card understands what the device does whose token started it`() throws {
+    var member = TripMember()
+    member.hasStartToken = true
+    var tokens = TokenRegistry()
+    tokens.register(.pushToStart, one, in: .production, osVersion: OSVersion(18, 1), at: noon)
+    member.starting(by: try #require(tokens[one]), at: noon)
+    member.startedOnChannel(at: noon)
+    #expect(member.osVersion == OSVersion(18, 1) && member.listensToChannel)
+    #expect(TripMember(stored: member.written())?.listensToChannel == true)
+  }
+
+  @Test func `a device that was sent a start is remembered as one that was named`() {
+    var device = Person()
+    device.countStartOfDevice(at: noon)
+    #expect(device.lastDay == Person.day(of: noon) && device.starts.starts == [noon])
+  }
+
   @Test func `a card whose token dies before its time was closed, and does not come back`() {
     let rules = StartRules()
     func member(diesAt time: UnixTime) -> TripMember {

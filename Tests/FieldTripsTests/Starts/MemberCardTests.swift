@@ -74,6 +74,24 @@ import Testing
     #expect(card.state == .none)
   }
 
+  @Test func `was not closed by the person where its app says that it ended`() {
+    var card = MemberCard(state: .closed, earlierSince: noon)
+    card.someEnded(at: noon + hour)
+    #expect(card.state == .none && card.isOver)
+    var dismissed = MemberCard(state: .dismissed)
+    dismissed.someEnded(at: noon + hour)
+    #expect(dismissed.state == .dismissed)
+  }
+
+  @Test func `was there though its channel is lost`() {
+    var card = MemberCard(state: .running(since: noon))
+    card.channelLost()
+    #expect(card.state == .none && card.isOver)
+    var none = MemberCard()
+    none.channelLost()
+    #expect(!none.isOver)
+  }
+
   @Test func `is not started twice because the one before it dies first`() {
     var card = MemberCard(state: .running(since: noon))
     let renewal = noon + rules.renewalAge
@@ -155,20 +173,23 @@ import Testing
     #expect(begins)
     var pass = agenda.next()
     #expect(pass == .all, "who knows not when all are due looks at all")
+    #expect(!agenda.isOverAll)
     agenda.allBegin(until: noon)
+    #expect(agenda.isOverAll, "what falls due meanwhile begins no other pass")
     agenda.want([bela])
     agenda.want([anna])
     begins = agenda.begin()
     #expect(!begins, "somebody is at it")
     let due = agenda.allDone(next: noon + .seconds(9_000))
-    #expect(due == noon + .seconds(9_000))
+    #expect(due == noon + .seconds(9_000) && !agenda.isOverAll)
     pass = agenda.next()
     #expect(pass == .some([anna, bela]))
     agenda.want(nil)
     pass = agenda.next()
     #expect(pass == .all)
+    agenda.allBegin(until: noon)
     pass = agenda.next()
-    #expect(pass == nil)
+    #expect(pass == nil && !agenda.isOverAll, "one that broke off is over too")
     begins = agenda.begin()
     #expect(begins)
   }
