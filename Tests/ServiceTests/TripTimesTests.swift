@@ -4,7 +4,19 @@ import FieldTrips
 import FieldcastServer
 import JSON
 import Randomness
+import Synchronization
 import Testing
+import Transport
+
+/// The machine's clocks, whose wall clock somebody sets.
+private final class SteppedClock: SimulatedClocks {
+  private let lead = Mutex(Duration.zero)
+
+  var monotonic: Moment { MonotonicClock.now() }
+  var wall: UnixTime { WallClock.now() + lead.withLock { $0 } }
+
+  func step(by span: Duration) { lead.withLock { $0 += span } }
+}
 
 /// What a trip's times mean on the Lock Screen.
 @Suite struct `The life of a trip` {
@@ -20,6 +32,26 @@ import Testing
     }
     #expect(isThere, "the trip does not end")
     return try #require(await world.ledger(of: channelID)?.end)
+  }
+
+  @Test func `begins when its time has come because the machine's clock was set ahead`()
+    async throws
+  {
+    try await World.with(speed: 1) { world in
+      let machine = SteppedClock()
+      try await world.withService({
+        $0.clock = ServiceClock(simulation: machine)
+      }) { caller in
+        let startsAt = machine.wall + .seconds(1_800)
+        let trip = try await create(#","startsAt":\#(startsAt.wholeSeconds)"#, caller)
+        func phase() async throws -> String? {
+          try await caller.call("GET", "/v1/trips/\(trip.id)").body["phase"]?.string
+        }
+        #expect(try await phase() == "scheduled")
+        machine.step(by: .seconds(1_810))
+        try await world.waitUntil("the trip has begun") { try await phase() == "live" }
+      }
+    }
   }
 
   @Test func `leaves cards as long as its dismissal says, and its channel a little longer`()

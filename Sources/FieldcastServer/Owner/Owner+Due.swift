@@ -22,6 +22,20 @@ extension Owner {
     }
   }
 
+  /// A timer counts down to a time of the wall clock; when that is set ahead, the timer comes too
+  /// late by as much, and is made anew. One that comes too early after a step back looks again.
+  func noticeClockStep() {
+    let lead = Duration.nanoseconds(clock.wall.nanoseconds - clock.now.nanoseconds)
+    guard abs((lead - wallLead).wholeNanoseconds) > 100_000_000 else { return }
+    wallLead = lead
+    setDueTimer()
+    for holding in holdingsInOrder {
+      for id in holding.trips.keys.sorted() {
+        if let trip = holding.trips[id] { step(trip) }
+      }
+    }
+  }
+
   private func doDue() {
     let now = clock.wall
     for holding in holdingsInOrder

@@ -60,6 +60,7 @@ extension Owner {
   func lookRegularly() async {
     var looks = 0
     while (try? await loop.sleep(for: settings.lookEvery)) != nil {
+      noticeClockStep()
       for holding in holdings.values where !holding.takeNews() { holding.hasMore = true }
       readLogs()
       looks += 1

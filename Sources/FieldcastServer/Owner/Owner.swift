@@ -71,6 +71,8 @@ actor Owner {
   var isReading = false
   var random: SplitMix64
   var dueTimer: LoopTimer?
+  /// How far the wall clock is ahead of the monotonic one; see ``noticeClockStep()``.
+  var wallLead = Duration.zero
   var isDraining = false
   var counts = Counts()
   /// For people who ask how APNs answers.

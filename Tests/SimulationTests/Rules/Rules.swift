@@ -128,10 +128,8 @@ final class Rules {
   }
 
   /// The most that a bucket allows in any stretch of time, held against what was accepted.
-  ///
-  /// - Parameter slack: broadcasts that are forgiven, for messages that take their time.
-  func checkBudgets(_ policy: PublishingPolicy, slack: Int) {
-    let most = Double(policy.burst ?? 2) + Double(policy.overdraft) + Double(slack)
+  func checkBudgets(_ policy: PublishingPolicy) {
+    let most = Double(policy.burst ?? 2) + Double(policy.overdraft)
     let perSecond = policy.budgetPerHour / 3_600
     for (trip, watched) in trips.sorted(by: { $0.key < $1.key }) {
       let spent = watched.spent.sorted()
