@@ -218,7 +218,7 @@ final class Simulation {
       }
       // A phone that did not hear of the last channel before the end hears nothing more.
       if kept?.isEnd != true { return life.channel.id != channel }
-      return phone.hasEnded && phone.contentState == state
+      return phone.hasEnded && (rules.hasLostWrites || phone.contentState == state)
     }
   }
 
