@@ -52,8 +52,8 @@ package struct Reconciliation: Sendable, Equatable {
   ///     recorded meanwhile is among them.
   ///   - intents: creations without an answer, read before `known`, so that none is missed that
   ///     turned into a channel in between.
-  ///   - previous: ``seen`` of the last reconciliation. What stood there already cannot be the
-  ///     result of an intent that is still open. Without it, every unknown channel might be.
+  ///   - previous: ``seen`` of the last reconciliation. An unknown channel that stood there already
+  ///     is an orphan, and never a suspect. Without it, every unknown one counts as new.
   ///   - trips: all trips that exist, or nil if that is not known.
   ///   - settling: how long after a request the answer and Apple's list may lag behind.
   package init(
@@ -92,7 +92,7 @@ package struct Reconciliation: Sendable, Equatable {
   ) {
     let overdue = intents.filter { $0.askedAt < settledBefore }
     guard overdue.count == intents.count || fresh.isEmpty else {
-      // An answer under way may claim any of them.
+      // An answer that is on its way may record any of them.
       undecided = fresh
       return
     }

@@ -38,10 +38,7 @@ package struct Person: Hashable, Sendable {
   /// The token that this is kept of was registered for a member.
   package mutating func registered(for member: MemberID, at now: UnixTime) {
     seen(at: now)
-    guard holders.last != member else { return }
-    holders.removeAll { $0 == member }
-    holders.append(member)
-    if holders.count > Self.holderLimit { holders.removeFirst() }
+    Self.putLast(member, of: &holders, limit: Self.holderLimit)
   }
 
   /// Counts a start of the device whose token this is kept of, which is remembered as long as one
@@ -63,15 +60,19 @@ package struct Person: Hashable, Sendable {
 
   package mutating func joined(_ trip: TripID, at now: UnixTime) {
     seen(at: now)
-    guard trips.last != trip else { return }
-    trips.removeAll { $0 == trip }
-    trips.append(trip)
-    if trips.count > Self.tripLimit { trips.removeFirst() }
+    Self.putLast(trip, of: &trips, limit: Self.tripLimit)
   }
 
   /// Lets go of tokens that no app has named since a day, counted from 1970.
   package mutating func removeTokens(unseenSince day: Int64) {
     tokens.removeTokens(unseenSince: UnixTime(wholeSeconds: day * 86_400))
+  }
+
+  /// The newest stands at the end, and the oldest goes.
+  private static func putLast<ID: Equatable>(_ id: ID, of list: inout [ID], limit: Int) {
+    list.removeAll { $0 == id }
+    list.append(id)
+    if list.count > limit { list.removeFirst() }
   }
 
   private mutating func seen(at now: UnixTime) { lastDay = max(lastDay, Self.day(of: now)) }

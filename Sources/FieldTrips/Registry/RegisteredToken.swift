@@ -22,8 +22,9 @@ package struct RegisteredToken: Hashable, Sendable {
   package internal(set) var acceptedIn: Set<AppID.Environment> = []
   /// Where APNs has said that it does not know it, since the app named it last.
   package internal(set) var refusedIn: Set<AppID.Environment> = []
-  /// Nothing is sent to it since then, until the app names it again.
-  package internal(set) var quarantinedAt: UnixTime?
+  /// Nothing is sent to it since then, until the app names it again: it is quarantined or held; see
+  /// ``TokenVerdict``.
+  package internal(set) var restingSince: UnixTime?
 
   init(
     _ kind: Kind, _ token: PushToken, of bundleID: String?, _ environment: AppID.Environment,
@@ -44,7 +45,7 @@ package struct RegisteredToken: Hashable, Sendable {
   }
 
   /// Whether pushes may go to it.
-  package var isUsable: Bool { quarantinedAt == nil }
+  package var isUsable: Bool { restingSince == nil }
 
   /// Whether it is one of an app's.
   package func belongs(to app: TokenApp) -> Bool {
@@ -89,7 +90,7 @@ extension RegisteredToken {
     lastSeen = last
     acceptedIn = Self.environments(value["accepted"])
     refusedIn = Self.environments(value["refused"])
-    quarantinedAt = value["quarantined"]?.storedTime
+    restingSince = value["quarantined"]?.storedTime
   }
 
   var json: JSONValue {
@@ -103,9 +104,7 @@ extension RegisteredToken {
     object["last"] = JSONValue(stored: lastSeen)
     if !acceptedIn.isEmpty { object["accepted"] = Self.json(acceptedIn) }
     if !refusedIn.isEmpty { object["refused"] = Self.json(refusedIn) }
-    if let quarantinedAt {
-      object["quarantined"] = JSONValue(stored: quarantinedAt)
-    }
+    if let restingSince { object["quarantined"] = JSONValue(stored: restingSince) }
     return .object(object)
   }
 

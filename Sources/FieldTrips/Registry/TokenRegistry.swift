@@ -60,7 +60,7 @@ package struct TokenRegistry: Hashable, Sendable {
         known.environment = environment
       }
       known.refusedIn = []
-      known.quarantinedAt = nil
+      known.restingSince = nil
       tokens[index] = known
       return
     }
@@ -123,7 +123,7 @@ package struct TokenRegistry: Hashable, Sendable {
       }
       // An answer to what was sent before the app named it again says nothing of it now.
       if let namedAt, namedAt < tokens[index].lastSeen { return .kept }
-      tokens[index].quarantinedAt = now.inMilliseconds
+      tokens[index].restingSince = now.inMilliseconds
       return .held
     case .unknown:
       return refused(index, in: environment, served: served, isStorm: isStorm, at: now)
@@ -147,7 +147,7 @@ package struct TokenRegistry: Hashable, Sendable {
         return .retired
       }
     }
-    tokens[index].quarantinedAt = now.inMilliseconds
+    tokens[index].restingSince = now.inMilliseconds
     return .quarantined
   }
 

@@ -26,7 +26,7 @@ package struct TripMember: Hashable, Sendable {
 
   /// Whether no card was ever there, as far as the server knows.
   package var neverHadCard: Bool {
-    tokens.cards.isEmpty && card.state == .none && !card.isOver
+    tokens.cards.isEmpty && card.state == .none && !card.wasThere
   }
 
   package init() {}
@@ -112,10 +112,10 @@ package struct TripMember: Hashable, Sendable {
       if wasReplaced { return }
       if hadToken {
         guard tokens.tokens.isEmpty else { return }
-        return isDismissed ? card.dismissed() : card.ended()
+        return isDismissed ? card.dismissed() : card.lastWithTokenEnded()
       }
     }
-    isDismissed ? card.dismissed() : card.someEnded(at: now)
+    isDismissed ? card.dismissed() : card.unnamedEnded(at: now)
   }
 
   /// Takes in what APNs said to an update; when the last card is dead, there is none.
@@ -135,7 +135,7 @@ package struct TripMember: Hashable, Sendable {
     if case .dead(let since) = answer {
       card.tokenDied(at: since ?? now, firstSeen: known?.firstSeen, rules: StartRules())
     } else {
-      card.ended()
+      card.lastWithTokenEnded()
     }
     return verdict
   }
@@ -191,7 +191,7 @@ extension MemberCard {
     self.init(
       state: state, unconfirmed: Int(clamping: value["unconfirmed"]?.int64 ?? 0),
       lastStart: value["lastStart"]?.storedTime, earlierSince: value["earlier"]?.storedTime,
-      isOver: value["over"]?.bool ?? false)
+      wasThere: value["over"]?.bool ?? false)
   }
 
   var json: JSONValue {
@@ -208,7 +208,7 @@ extension MemberCard {
     case .dismissed: object["state"] = .string("dismissed")
     case .closed: object["state"] = .string("closed")
     }
-    if isOver { object["over"] = .bool(true) }
+    if wasThere { object["over"] = .bool(true) }
     if unconfirmed > 0 { object["unconfirmed"] = .number(JSONNumber(Int64(unconfirmed))) }
     if let lastStart { object["lastStart"] = JSONValue(stored: lastStart) }
     if let earlierSince { object["earlier"] = JSONValue(stored: earlierSince) }

@@ -39,17 +39,17 @@ package struct MemberCard: Hashable, Sendable {
   /// Since when the card before this one runs, or ran.
   package private(set) var earlierSince: UnixTime?
   /// There is none any more, and there was one.
-  package private(set) var isOver: Bool
+  package private(set) var wasThere: Bool
 
   package init(
     state: State = .none, unconfirmed: Int = 0, lastStart: UnixTime? = nil,
-    earlierSince: UnixTime? = nil, isOver: Bool = false
+    earlierSince: UnixTime? = nil, wasThere: Bool = false
   ) {
     self.state = state
     self.unconfirmed = unconfirmed
     self.lastStart = lastStart
     self.earlierSince = earlierSince
-    self.isOver = isOver
+    self.wasThere = wasThere
   }
 
   /// Whether a card may be started, or a running one be followed by a new one before it dies.
@@ -110,7 +110,7 @@ package struct MemberCard: Hashable, Sendable {
       return following
     case .none, .closed:
       state = .running(since: now)
-      isOver = false
+      wasThere = false
     case .running, .dismissed: break
     }
     return nil
@@ -123,9 +123,9 @@ package struct MemberCard: Hashable, Sendable {
 
   /// The last of the member's cards with tokens is over. One that was asked for and has not handed
   /// over its token may be there all the same.
-  package mutating func ended() {
+  package mutating func lastWithTokenEnded() {
     switch state {
-    case .running: over()
+    case .running: noneLeft()
     case .asked(let at, _): state = .asked(at: at, following: nil)
     case .none, .dismissed, .closed: break
     }
@@ -142,30 +142,30 @@ package struct MemberCard: Hashable, Sendable {
     if case .running(let since) = state, at < (firstSeen ?? since) + rules.renewalAge {
       state = .closed
     } else {
-      ended()
+      lastWithTokenEnded()
     }
   }
 
   /// A card is over, and which one is not known: while the one before may still be seen, it is taken
   /// for that. One that was taken for closed by the person was not: its app says so.
-  package mutating func someEnded(at now: UnixTime) {
-    if state == .closed { return over() }
+  package mutating func unnamedEnded(at now: UnixTime) {
+    if state == .closed { return noneLeft() }
     if let earlierSince, now < earlierSince + LiveActivityLimits.totalLife { return }
-    if state != .dismissed { over() }
+    if state != .dismissed { noneLeft() }
   }
 
   /// The channel that the card listens to is gone: another card may be started on the next one, and
   /// at once, since it is not the phone that made trouble.
   package mutating func channelLost() {
     guard state != .dismissed, state != .closed else { return }
-    self = MemberCard(isOver: isOver || state != .none)
+    self = MemberCard(wasThere: wasThere || state != .none)
   }
 
   package mutating func dismissed() { state = .dismissed }
 
-  private mutating func over() {
+  private mutating func noneLeft() {
     state = .none
-    isOver = true
+    wasThere = true
   }
 
   /// Starts without a word from their cards, the last one included.

@@ -34,6 +34,7 @@ struct MemberDocument {
         $0.member("starts", starts.count)
         $0.member("devices", person.tokens.usable(.device, of: app).count)
         let all = known.tokens.tokens + person.tokens.tokens.filter { $0.belongs(to: app) }
+        // Those that are held as well: they wait for their app just so.
         $0.member("quarantined", all.count { !$0.isUsable })
         $0.member("unserved", all.count { !served.contains($0.environment) })
       }

@@ -46,7 +46,7 @@ import Testing
   @Test func `never comes back after it was swiped away, unless in the app`() {
     var card = MemberCard(state: .running(since: noon))
     card.dismissed()
-    card.ended()
+    card.lastWithTokenEnded()
     card.confirmed(at: noon)
     #expect(verdict(card, noon + hour) == .never(.dismissed))
     card.startedInApp(at: noon + hour)
@@ -68,35 +68,35 @@ import Testing
     #expect(card.confirmed(at: due + .seconds(40)) == noon)
     #expect(card.state == .running(since: due + .seconds(30)))
     // The old one dies later, and nobody says which of the two it was.
-    card.someEnded(at: noon + hour * 11)
+    card.unnamedEnded(at: noon + hour * 11)
     #expect(card.state == .running(since: due + .seconds(30)))
-    card.someEnded(at: noon + hour * 13)
+    card.unnamedEnded(at: noon + hour * 13)
     #expect(card.state == .none)
   }
 
   @Test func `was not closed by the person where its app says that it ended`() {
     var card = MemberCard(state: .closed, earlierSince: noon)
-    card.someEnded(at: noon + hour)
-    #expect(card.state == .none && card.isOver)
+    card.unnamedEnded(at: noon + hour)
+    #expect(card.state == .none && card.wasThere)
     var dismissed = MemberCard(state: .dismissed)
-    dismissed.someEnded(at: noon + hour)
+    dismissed.unnamedEnded(at: noon + hour)
     #expect(dismissed.state == .dismissed)
   }
 
   @Test func `was there though its channel is lost`() {
     var card = MemberCard(state: .running(since: noon))
     card.channelLost()
-    #expect(card.state == .none && card.isOver)
+    #expect(card.state == .none && card.wasThere)
     var none = MemberCard()
     none.channelLost()
-    #expect(!none.isOver)
+    #expect(!none.wasThere)
   }
 
   @Test func `is not started twice because the one before it dies first`() {
     var card = MemberCard(state: .running(since: noon))
     let renewal = noon + rules.renewalAge
     card.starting(at: renewal)
-    card.ended()
+    card.lastWithTokenEnded()
     #expect(verdict(card, renewal + hour) == .wait(until: renewal + rules.renewalAge, .unconfirmed))
     #expect(card.confirmed(at: renewal + hour) == nil, "there is nothing left to end")
   }
@@ -115,7 +115,7 @@ import Testing
     var card = MemberCard()
     card.starting(at: noon)
     card.confirmed(at: noon + .seconds(5))
-    card.ended()
+    card.lastWithTokenEnded()
     let next = noon + .seconds(1_800)
     #expect(verdict(card, noon + .seconds(60)) == .wait(until: next, .pausing))
     #expect(verdict(card, next) == .start)
@@ -143,7 +143,7 @@ import Testing
       let index = dice.roll(0..<cards.count)
       switch dice.roll(0..<8) {
       case 0: cards[index].confirmed(at: now)
-      case 1: cards[index].ended()
+      case 1: cards[index].lastWithTokenEnded()
       case 2 where dice.happens(oneIn: 30): cards[index].dismissed()
       case 3: if let last = cards[index].lastStart { cards[index].startRefused(at: last) }
       default:
