@@ -146,8 +146,8 @@ extension Owner {
     var withheldUntil: UnixTime?
     var defect: String?
     // A dead token gives way to another of the same person, and one of another environment may be
-    // tried twice.
-    for _ in 0..<2 * TokenRegistry.limit where !left.isEmpty {
+    // tried twice. So each round uses up a token or an environment of one.
+    while !left.isEmpty {
       let answers = await round.send(left)
       counts.starts += answers.count
       let raging = noteStorm(
@@ -174,10 +174,6 @@ extension Owner {
         case .nothing: break
         }
       }
-    }
-    refused += left.count
-    for start in left {
-      try await insisting(on: trip) { () throws(StoreError) in try await round.giveBack(start) }
     }
     guard refused > 0 else { return withheldUntil }
     let retry = retryOfStarts(of: trip, defect)

@@ -218,10 +218,11 @@ struct StartRound: Sendable {
       try await giveBack(start)
       return .refused(defect: nil)
     case .said(.accepted):
-      _ = try await judge(.accepted, start, isStorm: isStorm)
+      _ = try await keep(.accepted, start, isStorm: isStorm)
       guard case .onChannel = start.way else { return .accepted(follows: false) }
       return .accepted(follows: try await isFollowing(start))
-    case .said(let said): return try await judge(said, start, isStorm: isStorm)
+    case .said(let said):
+      return try await goOn(start, of: try await keep(said, start, isStorm: isStorm))
     }
   }
 
@@ -243,14 +244,20 @@ struct StartRound: Sendable {
     return follows
   }
 
-  private func judge(
+  /// Keeps APNs' word on a start's token.
+  ///
+  /// - Returns: the person, as that leaves it.
+  private func keep(
     _ answer: TokenAnswer, _ start: Start, isStorm: Bool
-  ) async throws(StoreError) -> Settled {
+  ) async throws(StoreError) -> Person {
     let word = TokenWord(
       answer: answer, token: start.token, environment: start.token.environment,
       served: book.served, isStorm: isStorm, at: book.clock.wall)
-    let person = try await book.store.keep(word, of: .member(start.member)).person
-    guard answer != .accepted else { return .nothing }
+    return try await book.store.keep(word, of: .member(start.member)).person
+  }
+
+  /// A start's token is no good: another one of its member is tried, if there is one.
+  private func goOn(_ start: Start, of person: Person) async throws(StoreError) -> Settled {
     guard let next = newestStart(of: person) else {
       let isOver = try await lacksToken(start.member)
       try await giveBack(start)
