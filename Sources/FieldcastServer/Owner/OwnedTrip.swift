@@ -4,6 +4,13 @@ internal import JSON
 internal import Transport
 internal import TripStore
 
+/// An alert on its way to cards.
+struct PendingAlert: Sendable {
+  let text: AlertText
+  /// Who has a token was sent it already, when APNs refused the broadcast that it went along with.
+  var isForChannelAlone = false
+}
+
 /// A trip of a partition that this node owns, as it stands in memory: a copy of what Redis holds,
 /// and the publisher's state.
 ///
@@ -36,9 +43,7 @@ final class OwnedTrip: @unchecked Sendable {
   /// Times in a row that APNs refused starts for now.
   var startFailures = 0
   /// Goes along with the next priority-10 broadcast.
-  var alert: AlertText?
-  /// Who has a token was sent it already, when APNs refused the broadcast that it went along with.
-  var alertIsForChannelAlone = false
+  var alert: PendingAlert?
   /// For the timeline: the triggers that no broadcast at priority 10 has carried.
   var waiting: TriggerNotes
   /// When the last answer to a broadcast came.

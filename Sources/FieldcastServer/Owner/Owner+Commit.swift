@@ -83,10 +83,7 @@ extension Owner {
       if !draft.events.isEmpty { trip.adopt(draft.life) }
       if draft.revision != trip.revision {
         trip.revision = draft.revision
-        if let alert = draft.alert {
-          trip.alert = alert
-          trip.alertIsForChannelAlone = false
-        }
+        if let alert = draft.alert { trip.alert = PendingAlert(text: alert) }
         trip.publisher.changed(
           to: draft.revision, at: now, isSignificant: draft.isSignificant)
       }

@@ -9,8 +9,7 @@ extension Owner {
   /// A broadcast that was begun.
   struct Sending: Sendable {
     let reservation: ChannelPublisher.Reservation
-    let alert: AlertText?
-    let alertIsForChannelAlone: Bool
+    let alert: PendingAlert?
     let wait: SendRecord.Wait
     var sentAt: UnixTime
     /// What it carries, once that is read.
@@ -82,8 +81,7 @@ extension Owner {
     if alert != nil { trip.alert = nil }
     trip.tasks += 1
     let sending = Sending(
-      reservation: reservation, alert: alert,
-      alertIsForChannelAlone: trip.alertIsForChannelAlone, wait: wait, sentAt: clock.wall)
+      reservation: reservation, alert: alert, wait: wait, sentAt: clock.wall)
     nursery.start { [self] in await sendAndStep(sending, of: trip, lane) }
     // A significant change may start a second request while the first is under way.
     step(trip)
@@ -152,10 +150,9 @@ extension Owner {
       log.warning("a broadcast cannot be reserved", ["trip": "\(trip.id)", "reason": "\(error)"])
       answer = BroadcastAnswer(outcome: .notReserved, text: "Redis did not answer.")
     }
-    if answer.outcome != .accepted, let alert = sending.alert, trip.alert == nil {
+    if answer.outcome != .accepted, var alert = sending.alert, trip.alert == nil {
+      if tellsTokens(sending, answer.outcome, of: trip) { alert.isForChannelAlone = true }
       trip.alert = alert
-      trip.alertIsForChannelAlone =
-        sending.alertIsForChannelAlone || tellsTokens(sending, answer.outcome, of: trip)
     }
     await answered(sending, answer, of: trip, lane)
   }
@@ -178,7 +175,7 @@ extension Owner {
       channel: channel, storage: trip.definition.storagePolicy, type: trip.type,
       isEnd: sending.rank == .end, priority: sending.rank.priority,
       timestampSeconds: newest.timestampSeconds, contentState: state, times: newest.life.times,
-      alert: sending.alert, sentAt: sending.sentAt)
+      alert: sending.alert?.text, sentAt: sending.sentAt)
     let began = MonotonicClock.now()
     let answer = await lane.gateway.broadcast(order, deadline: settings.policy.requestTimeout)
     times.record(MonotonicClock.now() - began, in: .broadcast)

@@ -217,9 +217,10 @@ extension Owner {
     }
     if outcome != .accepted { waves.revisionAhead = state.revision }
     step(trip)
+    let alert = sending.alert.flatMap { $0.isForChannelAlone ? nil : $0.text }
     let update = CardUpdate(
-      isEnd: sending.rank == .end, priority: sending.rank.priority, state: state,
-      alert: sending.alertIsForChannelAlone ? nil : sending.alert, sentAt: sending.sentAt)
+      isEnd: sending.rank == .end, priority: sending.rank.priority, state: state, alert: alert,
+      sentAt: sending.sentAt)
     return await tell(update, of: trip)
   }
 
