@@ -57,7 +57,7 @@ struct NotificationAPI: Sendable {
           Problem(.badValue, at: "/bundleID", "The trip is of the app \(app.bundleID)."))
       }
     } else if let bundleID = wanted.bundleID,
-      !api.settings.apps.contains(where: { $0.bundleID == bundleID })
+      api.settings.environments(of: bundleID).isEmpty
     {
       throw Refusal(
         Problem(

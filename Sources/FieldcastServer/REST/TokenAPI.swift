@@ -237,7 +237,7 @@ extension TripAPI {
     if let ofTrip, ofTrip != bundleID {
       throw Refusal(Problem(.badValue, at: "/bundleID", "The trip is of the app \(ofTrip)."))
     }
-    guard settings.apps.contains(where: { $0.bundleID == bundleID }) else {
+    guard !settings.environments(of: bundleID).isEmpty else {
       throw Refusal(
         Problem(.badValue, at: "/bundleID", "No app of that bundle ID is configured here."))
     }
@@ -250,8 +250,8 @@ extension TripAPI {
   func served(
     _ environment: AppID.Environment?, of bundleID: String?
   ) throws(Refusal) -> AppID.Environment {
-    let bundleID = bundleID ?? settings.apps[0].bundleID
-    let served = settings.apps.filter { $0.bundleID == bundleID }.map(\.environment)
+    let bundleID = bundleID ?? settings.firstBundleID
+    let served = settings.environments(of: bundleID)
     // A trip of an app that is configured no more keeps what is said of its tokens.
     guard let first = served.first else { return environment ?? .production }
     guard let environment else { return first }
@@ -263,11 +263,6 @@ extension TripAPI {
             + "\(environment.rawValue)."))
     }
     return environment
-  }
-
-  /// An app as tokens name it.
-  func tokenApp(_ bundleID: String) -> TokenApp {
-    TokenApp(bundleID, first: settings.apps[0].bundleID)
   }
 
   /// Lets a member's trips know that cards can be started there from here, and live ones that one
@@ -294,14 +289,14 @@ extension TripAPI {
 
   /// Whether a person has a start token of a trip's app.
   private func canStart(on trip: TripID, _ person: Person) async throws(StoreError) -> Bool {
-    let first = settings.apps[0].bundleID
+    let first = settings.firstBundleID
     var bundleID: String? = first
     // One app needs no look at the trip.
     if settings.apps.contains(where: { $0.bundleID != first }) {
       bundleID = try await store.trip(trip)?.definition.app.bundleID
     }
     guard let bundleID else { return false }
-    return !person.tokens.usable(.pushToStart, of: tokenApp(bundleID)).isEmpty
+    return !person.tokens.usable(.pushToStart, of: settings.tokenApp(bundleID)).isEmpty
   }
 }
 

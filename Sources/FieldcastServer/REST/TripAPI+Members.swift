@@ -97,7 +97,7 @@ extension TripAPI {
       }
     }
     for (_, token) in tokens { try await store.noteHolder(wanted.member, of: token, at: now) }
-    return !person.tokens.usable(.pushToStart, of: tokenApp(bundleID)).isEmpty
+    return !person.tokens.usable(.pushToStart, of: settings.tokenApp(bundleID)).isEmpty
   }
 
   /// A start token that was registered while its member joined found nobody to be noted with.
@@ -126,10 +126,8 @@ extension TripAPI {
       let app = trip.definition.app
       var document = MemberDocument(
         trip: trip, member: member, reach: record.reach, known: known, person: person,
-        app: tokenApp(app.bundleID),
-        served: Set(
-          settings.apps.filter { $0.bundleID == app.bundleID }.map(\.environment)),
-        now: clock.wall)
+        app: settings.tokenApp(app.bundleID),
+        served: Set(settings.environments(of: app.bundleID)), now: clock.wall)
       if let token = document.starts.first?.token {
         let device = try await store.people([.device(of: token)])[0].get()
         document.deviceShowsAnother = try await store.showsCard(

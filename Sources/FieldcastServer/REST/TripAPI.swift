@@ -15,6 +15,17 @@ struct TripAPI: Sendable {
     var apps: [AppID]
     var rules: TripRules
 
+    /// The one that tokens are of which name none.
+    var firstBundleID: String { apps[0].bundleID }
+
+    /// Where an app is, in the order in which they were configured; empty where it is not.
+    func environments(of bundleID: String) -> [AppID.Environment] {
+      apps.filter { $0.bundleID == bundleID }.map(\.environment)
+    }
+
+    /// An app as tokens name it.
+    func tokenApp(_ bundleID: String) -> TokenApp { TokenApp(bundleID, first: firstBundleID) }
+
     func type(named name: String) -> ActivityType? { activityTypes.first { $0.name == name } }
   }
 
