@@ -19,6 +19,21 @@ import Testing
     return try ActivityType(definition)
   }
 
+  /// A service that has the type, and a trip of it whose first state is out.
+  private static func with(
+    _ type: ActivityType, in world: World,
+    _ body: (TestCaller, TestCaller.Trip) async throws -> Void
+  ) async throws {
+    try await world.withService {
+      $0.activityTypes.append(type)
+    } _: { caller in
+      let trip = try await caller.createTrip(
+        #"{"name":"Walk","notebook":"Birds","type":"\#(type.name)"}"#)
+      try await world.waitForBroadcast(on: trip.channelID, notes: 0)
+      try await body(caller, trip)
+    }
+  }
+
   @Test func `alerts at a milestone at once, and is refreshed before it turns stale`() async throws
   {
     let walk = try Self.milestoneWalk()
@@ -69,12 +84,7 @@ import Testing
       $0.channels.storingBudget = BucketRate(capacity: 3, interval: .seconds(1_200))
     }
     try await World.with(configure: tight) { world in
-      try await world.withService {
-        $0.activityTypes.append(walk)
-      } _: { caller in
-        let trip = try await caller.createTrip(
-          #"{"name":"Walk","notebook":"Birds","type":"milestone-walk"}"#)
-        try await world.waitForBroadcast(on: trip.channelID, notes: 0)
+      try await Self.with(walk, in: world) { caller, trip in
         let phone = try await TestPhone.make(SystemVersion(17, 4), of: "anna", in: world)
         try await phone.join(trip.id, caller)
         _ = try await phone.startCard(of: trip, caller)
@@ -110,12 +120,7 @@ import Testing
       $0.delivery = .constant(.seconds(15))
     }
     try await World.with(speed: 20, configure: slow) { world in
-      try await world.withService {
-        $0.activityTypes.append(walk)
-      } _: { caller in
-        let trip = try await caller.createTrip(
-          #"{"name":"Walk","notebook":"Birds","type":"unstored-walk"}"#)
-        try await world.waitForBroadcast(on: trip.channelID, notes: 0)
+      try await Self.with(walk, in: world) { caller, trip in
         let phone = try await TestPhone.make(SystemVersion(18, 1), of: "anna", in: world)
         try await phone.join(trip.id, caller, withStartToken: true, #""start":"push""#)
         let isStarted = await world.simulator.wait(upTo: .seconds(30)) { apns, _ in

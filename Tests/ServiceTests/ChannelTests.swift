@@ -137,11 +137,7 @@ import TripStore
         try await caller.note("a", on: trip.id)
         for phone in [anna, bela] { try await phone.waitUntilItShows(1) }
 
-        let bundleID = world.bundleID
-        await world.simulator.run { apns, _ in
-          apns.setBroadcastCapability(bundleID, false)
-          apns.setBroadcastCapability(bundleID, true)
-        }
+        await world.loseChannels()
         try await caller.note("b", on: trip.id)
         _ = try await anna.waitForCard(2)
         try await anna.waitUntilItShows(2)
@@ -177,11 +173,7 @@ import TripStore
         for phone in [anna, bela] { try await phone.join(trip.id, caller, withStartToken: true) }
         let card = try await anna.waitForCard(withToken: true)
         _ = try await bela.waitForCard()
-        let bundleID = world.bundleID
-        await world.simulator.run { apns, _ in
-          apns.setBroadcastCapability(bundleID, false)
-          apns.setBroadcastCapability(bundleID, true)
-        }
+        await world.loseChannels()
         try await caller.note("a", on: trip.id)
         _ = try await bela.waitForCard(2)
         try await bela.waitUntilItShows(1)
@@ -195,6 +187,15 @@ import TripStore
 }
 
 extension World {
+  /// APNs loses all channels of the app, as when its capability is switched off for a moment.
+  func loseChannels() async {
+    let bundleID = bundleID
+    await simulator.run { apns, _ in
+      apns.setBroadcastCapability(bundleID, false)
+      apns.setBroadcastCapability(bundleID, true)
+    }
+  }
+
   /// Asks the simulated APNs for a channel behind the service's back.
   func makeStrayChannel() async throws -> String {
     let configuration = try serviceConfiguration()

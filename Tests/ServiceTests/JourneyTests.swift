@@ -118,11 +118,7 @@ import Testing
     try await World.with { world in
       try await world.withService { caller in
         let trip = try await caller.createTrip()
-        let bundleID = world.bundleID
-        await world.simulator.run { apns, _ in
-          apns.setBroadcastCapability(bundleID, false)
-          apns.setBroadcastCapability(bundleID, true)
-        }
+        await world.loseChannels()
         _ = try await caller.call("POST", "/v1/trips/\(trip.id)/notes", #"{"id":"a"}"#)
         var replaced = trip.channelID
         for _ in 0..<200 where replaced == trip.channelID {
