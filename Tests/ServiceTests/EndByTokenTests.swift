@@ -1,9 +1,12 @@
 import APNsSimulator
 import Clocks
-import FieldcastServer
+import FieldTrips
 import HTTP
 import JSON
 import Testing
+import TripStore
+
+@testable import FieldcastServer
 
 /// APNs puts off what is sent to a card after its first two pushes, for five minutes.
 @Suite struct `A card whose end APNs puts off` {
@@ -70,5 +73,46 @@ import Testing
         try await made.phone.waitForEnd()
       }
     }
+  }
+}
+
+@Suite struct `A member with two cards` {
+  /// Of a phone each; APNs takes the end for one of them and puts off the other.
+  @Test func `awaits the end until both have it`() async throws {
+    try await World.with { world in
+      var trip = ""
+      try await world.withService { caller in
+        let made = try await caller.createTrip()
+        for _ in 0..<2 {
+          let phone = try await TestPhone.make(SystemVersion(17, 4), of: "anna", in: world)
+          try await phone.join(made.id, caller)
+          let card = try await phone.startCard(of: made, on: nil)
+          try await phone.register(
+            TestCard(activityID: card.activityID, name: "card-\(phone.phone)"), of: made.id, caller)
+        }
+        trip = made.id
+      }
+      let app = TokenApp(world.bundleID, first: world.bundleID)
+      let book = MemberBook(
+        trip: try TripID(trip), channelIsOpen: true, app: app, ways: [:],
+        store: TripStore(redis: world.redis), clock: world.clock)
+      let anna = try MemberID("anna")
+      try await book.change(anna) { $0.awaitsEnd = true }
+      #expect(try await Self.awaitsEnd(anna, book, after: .later(retryAfter: nil)))
+      #expect(try await !Self.awaitsEnd(anna, book, after: .said(.accepted)))
+    }
+  }
+
+  /// One card has the end, and this is said of the other.
+  private static func awaitsEnd(
+    _ member: MemberID, _ book: MemberBook, after answer: TokenPushAnswer
+  ) async throws -> Bool {
+    let record = try #require(try await book.store.member(member, of: book.trip))
+    let letters = TokenRound.letters(to: [(member, record)], at: book.clock.wall)
+    try #require(letters.count == 2)
+    _ = try await TokenRound(book: book, type: .fieldTrip).settle(
+      Array(zip(letters, [.said(.accepted), answer])), raging: [])
+    let after = try #require(try await book.store.member(member, of: book.trip))
+    return try #require(TripMember(stored: after.body)).awaitsEnd
   }
 }
