@@ -40,6 +40,27 @@ import Transport
     #expect(!found.isGiven(ServiceOptions.node))
   }
 
+  @Test func `says by a URL where spans go`() throws {
+    func collector(_ url: String) throws -> (endpoint: String, authority: String, path: String)? {
+      let found = try ServiceOptions.traceCollector(from: try parse("{}", "--trace-collector", url))
+      return found.map { ("\($0.endpoint)", $0.authority, $0.path) }
+    }
+    #expect(try ServiceOptions.traceCollector(from: try parse("{}")) == nil)
+    #expect(
+      try #require(try collector("http://127.0.0.1:4318"))
+        == ("127.0.0.1:4318", "127.0.0.1:4318", "/v1/traces"))
+    #expect(
+      try #require(try collector("https://traces.example.com/otlp/v1/traces"))
+        == ("traces.example.com:443", "traces.example.com", "/otlp/v1/traces"))
+    #expect(
+      try #require(try collector("http://[::1]:4318/"))
+        == ("[::1]:4318", "[::1]:4318", "/v1/traces"))
+    for wrong in ["127.0.0.1:4318", "ftp://a.example", "http://", "http:" + "//u:secret@a.example"]
+    {
+      #expect(throws: CommandFailure.self, "\(wrong)") { try collector(wrong) }
+    }
+  }
+
   @Test func `may be named by the environment`() throws {
     try #"{"lease": 3}"#.write(toFile: path, atomically: false, encoding: .utf8)
     let parser = ArgumentParser(

@@ -68,6 +68,15 @@ private final class Collector: Sendable {
     span["attributes"]?.array?.first { $0["key"]?.string == name }?["value"]
   }
 
+  /// Hands in the first note of a trip, with a trace.
+  private func captureTraced(_ caller: TestCaller) async throws {
+    let trip = try await caller.createTrip()
+    let answer = try await caller.call(
+      "POST", "/v1/trips/\(trip.id)/notes", #"{"id": "one"}"#,
+      fields: ["traceparent": Self.parent])
+    #expect(answer.status == 202)
+  }
+
   @Test func `go on from REST to the broadcast`() async throws {
     let collector = Collector()
     try await World.with(speed: 1) { world in
@@ -125,10 +134,7 @@ private final class Collector: Sendable {
     let collector = Collector(status: 503)
     try await World.with(speed: 1) { world in
       try await collector.withService(in: world) { caller in
-        let trip = try await caller.createTrip()
-        _ = try await caller.call(
-          "POST", "/v1/trips/\(trip.id)/notes", #"{"id": "one"}"#,
-          fields: ["traceparent": Self.parent])
+        try await captureTraced(caller)
         try await world.waitUntil("it was tried") { collector.requests >= 2 }
         #expect(collector.spans.isEmpty)
         collector.answer(200)
@@ -144,10 +150,7 @@ private final class Collector: Sendable {
     let collector = Collector(status: 400)
     try await World.with(speed: 1) { world in
       try await collector.withService(in: world) { caller in
-        let trip = try await caller.createTrip()
-        _ = try await caller.call(
-          "POST", "/v1/trips/\(trip.id)/notes", #"{"id": "one"}"#,
-          fields: ["traceparent": Self.parent])
+        try await captureTraced(caller)
         try await world.waitUntil("they are counted") {
           try await caller.call("GET", "/metrics").text
             .contains(#"fieldcast_spans_total{outcome="dropped"} 4"#)

@@ -24,9 +24,10 @@ package struct TraceContext: Sendable, Hashable {
     self.span = span
   }
 
-  package var traceparent: String {
-    "00-" + Self.digits(traceHigh) + Self.digits(traceLow) + "-" + Self.digits(span) + "-01"
-  }
+  /// 32 hexadecimal digits.
+  package var traceID: String { Self.digits(traceHigh) + Self.digits(traceLow) }
+
+  package var traceparent: String { "00-\(traceID)-\(Self.digits(span))-01" }
 
   /// 16 hexadecimal digits.
   package static func digits(_ number: UInt64) -> String {

@@ -187,8 +187,7 @@ actor Owner {
       holding.add(
         try OwnedTrip(
           holding.understood(record), in: holding, types: settings.activityTypes,
-          policy: settings.policy,
-          clock: clock))
+          policy: settings.policy, clock: clock))
     } catch {
       holding.unserved[record.id] = error.problems[0]
       log.error("a trip cannot be served", ["trip": "\(record.id)", "reason": "\(error)"])

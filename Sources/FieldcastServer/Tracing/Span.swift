@@ -3,7 +3,7 @@ internal import FieldTrips
 internal import JSON
 
 /// A part of a trace, as OpenTelemetry has them.
-struct Span: Sendable, Equatable {
+struct Span: Sendable {
   /// OpenTelemetry's numbers.
   enum Kind: Int, Sendable {
     case inside = 1
@@ -13,34 +13,25 @@ struct Span: Sendable, Equatable {
     case consumer = 5
   }
 
-  enum Fact: Sendable, Equatable {
+  enum Fact: Sendable {
     case text(String)
     case number(Int64)
   }
 
-  let traceHigh: UInt64
-  let traceLow: UInt64
+  /// Of the caller.
+  let trace: TraceContext
+  /// Not zero: that would be none.
   let id: UInt64
   let parent: UInt64
   let name: String
   let kind: Kind
   let from: UnixTime
   let until: UnixTime
-  var facts: [(name: String, fact: Fact)]
-
-  static func == (one: Span, other: Span) -> Bool {
-    one.written() == other.written()
-  }
-
-  private func written() -> [UInt8] {
-    var writer = JSONWriter(reservingCapacity: 512)
-    writer.object { write(to: &$0) }
-    return writer.finish()
-  }
+  let facts: [(name: String, fact: Fact)]
 
   /// As OTLP's JSON has it: IDs are hexadecimal, and 64-bit numbers are strings.
   func write(to writer: inout JSONWriter) {
-    writer.member("traceId", TraceContext.digits(traceHigh) + TraceContext.digits(traceLow))
+    writer.member("traceId", trace.traceID)
     writer.member("spanId", TraceContext.digits(id))
     writer.member("parentSpanId", TraceContext.digits(parent))
     writer.member("name", name)

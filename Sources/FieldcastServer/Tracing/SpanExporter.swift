@@ -111,7 +111,7 @@ actor SpanExporter {
       body: body(of: spans))
     request.authority = collector.authority
     let outcome = await client.send(request, deadline: deadline)
-    guard let reason = outcome.overload else {
+    guard outcome.isWorthRepeating else {
       if let response = outcome.response, response.status < 300 {
         counts.exported += spans.count
       } else {
@@ -122,7 +122,7 @@ actor SpanExporter {
     let room = Self.mostWaiting - waiting.count
     if spans.count > room { drop(spans.count - room, because: "the collector does not keep up") }
     waiting.insert(contentsOf: spans.suffix(room), at: 0)
-    return reason
+    return outcome.words
   }
 
   private func body(of spans: [Span]) -> [UInt8] {
@@ -166,19 +166,14 @@ actor SpanExporter {
 }
 
 extension ExchangeOutcome {
-  /// Why the same should be sent again later; nil when that would change nothing. OTLP names the
-  /// statuses.
-  fileprivate var overload: String? {
-    switch self {
-    case .answered(let response):
-      [429, 502, 503, 504].contains(response.status) ? "it answered \(response.status)" : nil
-    case .notSent(let failure), .unknown(let failure): failure.message
-    }
+  /// Whether the same should be sent again later; OTLP names the statuses.
+  fileprivate var isWorthRepeating: Bool {
+    response.map { [429, 502, 503, 504].contains($0.status) } ?? true
   }
 
   fileprivate var words: String {
     switch self {
-    case .answered(let response): "\(response.status)"
+    case .answered(let response): "it answered \(response.status)"
     case .notSent(let failure), .unknown(let failure): failure.message
     }
   }

@@ -14,29 +14,39 @@ enum TraceSpans {
     var spans: [Span] = []
     for note in send.triggers.notes {
       guard let trace = note.trace else { continue }
-      let whole = Span(
-        note, trace, in: trace.span, "fieldcast trigger", .consumer,
-        from: note.acceptedAt, until: send.answeredAt, using: &random,
-        facts: [
-          ("fieldcast.trip", .text(trip.text)), ("fieldcast.trigger", .text(note.id)),
-          ("fieldcast.kind", .text(note.kind)), ("fieldcast.verdict", .text(note.verdict.rawValue)),
-          ("fieldcast.revision", .number(note.revision.number)),
-        ])
-      spans.append(whole)
-      spans.append(
-        Span(
-          note, trace, in: whole.id, "commit", .inside, from: note.acceptedAt,
-          until: note.committedAt, using: &random, facts: []))
-      spans.append(
-        Span(
-          note, trace, in: whole.id, "wait", .inside, from: note.committedAt, until: send.sentAt,
-          using: &random, facts: send.wait.hold.map { [("fieldcast.hold", .text($0))] } ?? []))
-      spans.append(
-        Span(
-          note, trace, in: whole.id, "broadcast", .producer, from: send.sentAt,
-          until: send.answeredAt, using: &random, facts: facts(of: send)))
+      func add(
+        _ name: String, _ kind: Span.Kind, in parent: UInt64, from: UnixTime, until: UnixTime,
+        _ facts: [(name: String, fact: Span.Fact)] = []
+      ) -> UInt64 {
+        let id = max(1, random.next())
+        spans.append(
+          Span(
+            trace: trace, id: id, parent: parent, name: name, kind: kind, from: from, until: until,
+            facts: facts))
+        return id
+      }
+      let whole = add(
+        "fieldcast trigger", .consumer, in: trace.span, from: note.acceptedAt,
+        until: send.answeredAt, facts(of: note, trip))
+      _ = add("commit", .inside, in: whole, from: note.acceptedAt, until: note.committedAt)
+      _ = add(
+        "wait", .inside, in: whole, from: note.committedAt, until: send.sentAt,
+        send.wait.hold.map { [("fieldcast.hold", .text($0))] } ?? [])
+      _ = add(
+        "broadcast", .producer, in: whole, from: send.sentAt, until: send.answeredAt,
+        facts(of: send))
     }
     return spans
+  }
+
+  private static func facts(
+    of note: TriggerNote, _ trip: TripID
+  ) -> [(name: String, fact: Span.Fact)] {
+    [
+      ("fieldcast.trip", .text(trip.text)), ("fieldcast.trigger", .text(note.id)),
+      ("fieldcast.kind", .text(note.kind)), ("fieldcast.verdict", .text(note.verdict.rawValue)),
+      ("fieldcast.revision", .number(note.revision.number)),
+    ]
   }
 
   private static func facts(of send: SendRecord) -> [(name: String, fact: Span.Fact)] {
@@ -50,19 +60,5 @@ enum TraceSpans {
       facts.append(("fieldcast.revision", .number(revision.number)))
     }
     return facts
-  }
-}
-
-extension Span {
-  fileprivate init(
-    _ note: TriggerNote, _ trace: TraceContext, in parent: UInt64, _ name: String, _ kind: Kind,
-    from: UnixTime, until: UnixTime, using random: inout some RandomNumberGenerator,
-    facts: [(name: String, fact: Fact)]
-  ) {
-    self.init(
-      traceHigh: trace.traceHigh, traceLow: trace.traceLow,
-      // Zero would be no ID.
-      id: max(1, random.next()), parent: parent, name: name, kind: kind, from: from, until: until,
-      facts: facts)
   }
 }

@@ -21,7 +21,7 @@ extension ServiceOptions {
     else {
       throw CommandFailure(
         .configuration,
-        "--\(collector.spec.name) \(text): expected http:// or https://, a host, and perhaps a "
+        "--\(collector.spec.name) \(ConfigShowCommand.masked(text)): expected http:// or https://, a host, and perhaps a "
           + "port and a path, as http://127.0.0.1:4318.")
     }
     let isSecure = url.scheme == "https"
