@@ -5,7 +5,7 @@ import Transport
 
 @testable import FieldcastServer
 
-@Suite struct `The acknowledgements of a stream` {
+@Suite(.timeLimit(.minutes(1))) struct `The acknowledgements of a stream` {
   private let loop: EventLoop
 
   init() throws { loop = try EventLoop(name: "acknowledging") }
