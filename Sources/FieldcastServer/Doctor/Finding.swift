@@ -39,3 +39,19 @@ package struct Finding: Sendable, Hashable {
     self.mend = mend
   }
 }
+
+/// What is known of one thing, to be judged.
+package protocol Facts: Sendable {
+  /// What findings about it are under.
+  var subject: String { get }
+  var findings: [Finding] { get }
+}
+
+extension Facts {
+  func finding(
+    _ severity: Finding.Severity, _ code: String, _ what: String, why: String = "",
+    mend: String = ""
+  ) -> Finding {
+    Finding(severity, subject, code, what, why: why, mend: mend)
+  }
+}

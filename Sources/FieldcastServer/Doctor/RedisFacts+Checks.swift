@@ -9,13 +9,6 @@ extension RedisFacts {
       .compactMap(\.self)
   }
 
-  private func finding(
-    _ severity: Finding.Severity, _ code: String, _ what: String, why: String = "",
-    mend: String = ""
-  ) -> Finding {
-    Finding(severity, subject, code, what, why: why, mend: mend)
-  }
-
   private func unseen(_ code: String, _ setting: String) -> Finding {
     finding(
       .unknown, code, "\(setting) cannot be read.",

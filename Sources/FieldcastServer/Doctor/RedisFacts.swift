@@ -1,5 +1,5 @@
 /// What a Redis server says of itself, and how it answers.
-package struct RedisFacts: Sendable {
+package struct RedisFacts: Facts {
   /// What findings about it are under: `redis`, with its address where there are several.
   package var subject = "redis"
   /// `key:value` lines of `INFO`.

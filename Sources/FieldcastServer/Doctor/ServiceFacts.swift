@@ -2,7 +2,7 @@ internal import Clocks
 internal import Transport
 
 /// What an app's APNs answers.
-package struct APNsFacts: Sendable {
+package struct APNsFacts: Facts {
   package enum Answer: Sendable, Equatable {
     /// The list of the app's channels came: so many.
     case listed(Int)
@@ -38,14 +38,8 @@ package struct APNsFacts: Sendable {
     self.clockLead = clockLead
   }
 
+  package var subject: String { app }
   package var findings: [Finding] { [listing, connecting, clock].compactMap(\.self) }
-
-  private func finding(
-    _ severity: Finding.Severity, _ code: String, _ what: String, why: String = "",
-    mend: String = ""
-  ) -> Finding {
-    Finding(severity, app, code, what, why: why, mend: mend)
-  }
 
   private var listing: Finding {
     switch answer {
@@ -132,7 +126,7 @@ package struct ClockLead: Sendable {
 }
 
 /// What Redis holds of this service, and who serves it.
-package struct DataFacts: Sendable {
+package struct DataFacts: Facts {
   /// Of the data; nil in a database that no service has used.
   package var version: String?
   package var partitions: String?
@@ -149,28 +143,30 @@ package struct DataFacts: Sendable {
     self.configuredPartitions = configuredPartitions
   }
 
+  package var subject: String { "data" }
+
   package var findings: [Finding] {
     guard let version else {
-      return [Finding(.good, "data", "version", "The database is new: no service has used it.")]
+      return [finding(.good, "version", "The database is new: no service has used it.")]
     }
     guard version == supportedVersion else {
       return [
-        Finding(
-          .wrong, "data", "version",
+        finding(
+          .wrong, "version",
           "Redis holds data of version \(version), and this program reads \(supportedVersion).",
           why: "This program does not start with it.",
           mend: "Start the program that wrote it, or name an empty database in FIELDCAST_REDIS_URL."
         )
       ]
     }
-    let known = Finding(.good, "data", "version", "The data are of version \(version).")
+    let known = finding(.good, "version", "The data are of version \(version).")
     guard let partitions, partitions != String(configuredPartitions) else {
       return [known, owners]
     }
     return [
       known,
-      Finding(
-        .wrong, "data", "partitions",
+      finding(
+        .wrong, "partitions",
         "The trips are spread over \(partitions) partitions, and this program would look into "
           + "\(configuredPartitions).",
         why: "It does not start with it: most trips would not be found.",
@@ -180,14 +176,14 @@ package struct DataFacts: Sendable {
 
   private var owners: Finding {
     guard !nodes.isEmpty else {
-      return Finding(.good, "data", "owners", "No node runs on it now.")
+      return finding(.good, "owners", "No node runs on it now.")
     }
     let names = nodes.joined(separator: ", ")
     guard let first = unowned.first else {
-      return Finding(.good, "data", "owners", "Every partition has an owner; nodes: \(names).")
+      return finding(.good, "owners", "Every partition has an owner; nodes: \(names).")
     }
-    return Finding(
-      .wrong, "data", "owners",
+    return finding(
+      .wrong, "owners",
       "\(unowned.count) partitions have no owner, such as p\(first), though \(nodes.count) nodes "
         + "live: \(names).",
       why: "Their trips wait: nothing of them is worked off or published.",

@@ -165,9 +165,9 @@ import Transport
     }
   }
 
-  private func examine(
+  private func arguments(
     _ world: World, redis: String, service: Int = 1, _ others: [String: String] = [:]
-  ) async throws -> Answer {
+  ) throws -> [String] {
     let access = world.simulator.access
     var options = [
       "--bundle-id": world.bundleID, "--environment": "development", "--team-id": access.teamID,
@@ -178,8 +178,14 @@ import Transport
       "--redis": redis, "--service": "127.0.0.1:\(service)",
     ]
     for (name, value) in others { options[name] = value }
+    return ["doctor"] + options.flatMap { [$0.key, $0.value] }
+  }
+
+  private func examine(
+    _ world: World, redis: String, service: Int = 1, _ others: [String: String] = [:]
+  ) async throws -> Answer {
     let (status, output) = try await world.run(
-      ["doctor", "--json"] + options.flatMap { [$0.key, $0.value] })
+      try arguments(world, redis: redis, service: service, others) + ["--json"])
     let line = try #require(output.split(separator: "\n").last, "\(output)")
     return Answer(status: status, value: try JSONValue.parse(Array(line.utf8)))
   }
@@ -200,13 +206,22 @@ import Transport
       #expect(bad.severity("redis", "maxmemory-policy") == "wrong")
       #expect(bad.severity("redis", "persistence") == "wrong")
       #expect(bad.severity("redis", "client-output-buffer-limit") == "advice")
-      #expect(bad.severity("redis", "scripts") == "good")
-      #expect(bad.severity("redis", "rights") == "good")
+      for code in ["version", "role", "maxmemory", "scripts", "rights", "clock"] {
+        #expect(bad.severity("redis", code) == "good", "\(code)")
+      }
+      #expect(bad.severity("redis", "latency") != nil)
       #expect(bad.severity(world.bundleID, "apns") == "good")
       #expect(bad.severity(world.bundleID, "push") == "good")
       #expect(bad.severity(world.bundleID, "clock") == "good")
       #expect(bad.severity("data", "version") == "good")
       #expect(bad.severity("service", "ready") == "unknown")
+      // The same for people: what, why and the command.
+      let (status, words) = try await world.run(try arguments(world, redis: redis))
+      #expect(status == 1)
+      for part in [
+        "maxmemory-policy is allkeys-lru.", "it would throw away trips", "must be changed.",
+        "Do: CONFIG SET maxmemory-policy noeviction",
+      ] { #expect(words.contains(part), "\(words)") }
 
       // As each finding says.
       let client = RedisClient(configuration: server.configuration, loop: world.loop)
@@ -277,7 +292,11 @@ import Transport
       #expect(stranger.severity(world.bundleID, "apns") == "wrong", "\(stranger.value)")
       #expect(stranger.value.serializedText.contains("does not take the key"))
       let away = try await examine(
-        world, redis: redis, ["--apns-management": "127.0.0.1:1", "--patience": "2"])
+        world, redis: redis,
+        [
+          "--apns-management": "127.0.0.1:1", "--apns-push": "127.0.0.1:1", "--patience": "2",
+        ])
+      #expect(away.severity(world.bundleID, "push") == "wrong")
       #expect(away.value.serializedText.contains("127.0.0.1:1 cannot be reached"), "\(away.value)")
       let none = try await examine(world, redis: redis, ["--key-file": "/nowhere.p8"])
       #expect(none.severity("settings", "settings") == "wrong" && none.status == 1)
