@@ -117,13 +117,17 @@ extension Dashboard {
   func readPages() async throws(StoreError) {
     let wanted = Set(wishes(for: .trip).compactMap(\.trip))
     pages = pages.filter { wanted.contains($0.key) }
-    let next = wanted.sorted {
-      (pages[$0]?.at ?? .distantPast, $0) < (pages[$1]?.at ?? .distantPast, $1)
-    }
-    for trip in next.prefix(Self.mostPages) {
+    for trip in Self.nextPages(of: wanted, readAt: pages.mapValues(\.at)) {
       let page = try await views.page(of: trip)
       guard !feeds.isEmpty else { return }
       pages[trip] = (page, loop.now)
     }
+  }
+
+  /// Those that were read longest ago, as many as are read each time.
+  static func nextPages(of wanted: Set<TripID>, readAt: [TripID: Moment]) -> ArraySlice<TripID> {
+    wanted.sorted {
+      (readAt[$0] ?? .distantPast, $0) < (readAt[$1] ?? .distantPast, $1)
+    }.prefix(mostPages)
   }
 }

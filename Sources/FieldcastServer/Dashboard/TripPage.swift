@@ -7,7 +7,7 @@ internal import TripStore
 /// are milliseconds since 1970, by the service's clock.
 ///
 /// It says when things were and not how long ago, so that its bytes stay as they are while nothing
-/// happens; the summary alone tells how long a change has waited.
+/// happens.
 struct TripPage {
   let timeline: TripTimeline
   let policy: PublishingPolicy

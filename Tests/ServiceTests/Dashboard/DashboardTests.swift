@@ -174,9 +174,10 @@ import Transport
     try await World.with { world in
       let port = try await StreamListener.freePort(on: world.loop)
       let page = "http://127.0.0.1:\(port)/"
-      let (first, second) = (
-        try AccessList(parsing: "\(wide)\n\(narrow)"), try AccessList(parsing: narrow)
-      )
+      let first = try AccessList(parsing: "\(wide)\n\(narrow)")
+      // The same token, of less scope; then none that the page knows.
+      let narrowed = try AccessList(parsing: all.entry(name: "all", scopes: [.trips]))
+      let second = try AccessList(parsing: narrow)
       try await Browser.open("about:blank", in: world) { browser in
         try await world.withService({
           $0.access = first
@@ -190,12 +191,27 @@ import Transport
         }
         try await browser.waitForText("What you see is not live")
         try await world.withService({
+          $0.access = narrowed
+          $0.listen = .tcp(host: "127.0.0.1", port: port)
+        }) { _ in
+          try await browser.wait(
+            until: "!document.body.innerText.includes('Broadcasts, last minute')")
+          try await browser.waitForText("Live trips")
+        }
+        try await browser.waitForText("What you see is not live")
+        try await world.withService({
           $0.access = second
           $0.listen = .tcp(host: "127.0.0.1", port: port)
         }) { _ in
           try await browser.wait(until: "document.activeElement?.id == 'token'")
+          // Nor is anything shown before this token has shown it.
+          _ = try await browser.value(
+            of: "void (window.asked = fetch, window.fetch = () => new Promise(() => {}))")
           try await browser.type(app.text)
           try await browser.press("Enter", code: 13)
+          try await browser.waitForText("Reading the trips")
+          _ = try await browser.value(
+            of: "void (window.fetch = window.asked, location.hash = '#/trips')")
           try await browser.waitForText("Live trips")
           // Its health is nothing that this token shows.
           #expect(!(try await browser.text()).contains("Broadcasts, last minute"))

@@ -4,6 +4,7 @@ import HTTP
 import JSON
 import Randomness
 import Testing
+import Transport
 import TripStore
 
 @testable import FieldcastServer
@@ -187,6 +188,28 @@ import TripStore
       seen.formUnion(next)
     }
     #expect(seen == many)
+  }
+
+  @Test func `reads no more pages at once than it may, and all of them in time`() {
+    let trips = Set((0..<20).map { _ in TripID.random() })
+    let start = MonotonicClock.now()
+    var readAt: [TripID: Moment] = [:]
+    for look in 0..<3 {
+      let next = Dashboard.nextPages(of: trips, readAt: readAt)
+      #expect(next.count == 8)
+      for trip in next { readAt[trip] = start + .seconds(look) }
+    }
+    #expect(Set(readAt.keys) == trips)
+  }
+
+  @Test func `goes through all trips for a few new searches at once, and for all in time`() {
+    var index = TripIndex()
+    index.note(.glance(glance("walk", at: 0)), of: .random())
+    let filters = Set((0..<6).map { TripFilter(search: Array("\($0)".utf8)) })
+    for made in [4, 6] {
+      index.rank(filters, atMost: 4)
+      #expect(filters.count { index.ranking($0) != nil } == made)
+    }
   }
 
   @Test func `is asked for by words that are known`() throws {

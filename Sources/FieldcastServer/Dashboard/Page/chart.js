@@ -42,7 +42,8 @@ export function timeline(trip, now) {
         budget(trip, first, last, x))),
     h("figcaption", { class: "keys" },
       keyOf("tick", all > captures.length
-        ? `trigger (${count(captures.length)} of ${count(all)} are drawn)` : "trigger"), keyOf("p10", "priority 10"), keyOf("p5", "priority 5"),
+        ? `trigger (${count(captures.length)} of ${count(all)} are drawn)` : "trigger"),
+      keyOf("p10", "priority 10"), keyOf("p5", "priority 5"),
       keyOf("failed", "not accepted"), keyOf("end", "end"), keyOf("level", "tokens in the bucket")));
 }
 

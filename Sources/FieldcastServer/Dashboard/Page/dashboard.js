@@ -152,16 +152,20 @@ function listen() {
   stream.open(query.toString(), token);
 }
 
+/** And what it showed, which the next one may not show. */
+function forgetToken() {
+  sessionStorage.removeItem(tokenKey);
+  token = "";
+  state.told = {};
+}
+
 stream.onState = (link, more) => {
   state.link = link;
   state.linkReason = more?.reason ?? "";
   if (link === "refused" && more.status === 401) {
     state.needsToken = true;
-    // The next token may be one that does not show it.
-    state.told = {};
     state.tokenProblem = token ? more.reason : "";
-    sessionStorage.removeItem(tokenKey);
-    token = "";
+    forgetToken();
     draw();
     requestAnimationFrame(() => document.getElementById("token")?.focus());
   }
@@ -209,9 +213,7 @@ addEventListener("click", (event) => {
     event.preventDefault();
     main.focus();
   } else if (target.dataset.action === "forget") {
-    sessionStorage.removeItem(tokenKey);
-    token = "";
-    state.told = {};
+    forgetToken();
     listen();
   } else if (target.dataset.action === "phase") {
     state.list = { ...state.list, phase: target.value, limit: 50 };

@@ -18,7 +18,7 @@ export function healthView(state) {
     answers(sum, reports),
     h("div", { class: "halves" },
       h("section", { class: "panel" }, h("h2", {}, "APNs"), reports.map((node) => apns(node))),
-      h("section", { class: "panel" }, h("h2", {}, "Redis"), 
+      h("section", { class: "panel" }, h("h2", {}, "Redis"),
         health.problem && h("p", { class: "behind" }, `Other nodes’ reports cannot be read: ${health.problem}`),
         health.nodes.map((node) => redis(node, health.problem, now)))),
     h("section", { class: "panel flush" }, h("h2", {}, "Broadcasts that were not accepted"),
