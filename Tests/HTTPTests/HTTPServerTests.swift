@@ -1,8 +1,9 @@
 import Clocks
-import HTTP
 import Synchronization
 import Testing
 import Transport
+
+@testable import HTTP
 
 private let patience: Duration = .seconds(20)
 
@@ -288,6 +289,20 @@ private let patience: Duration = .seconds(20)
       source.close()
       #expect(await site.server.counts().slowClientsCut == 0)
     }
+  }
+
+  @Test func `wait for a connection, unless they are too many`() {
+    let sink = ServerSentEvents.Sink(write: { _ in }, close: {}, unread: { 0 })
+    func waiting(_ count: Int, of bytes: Int) -> Int? {
+      let events = ServerSentEvents(maxPendingBytes: 1_000)
+      for _ in 0..<count {
+        events.send(ServerSentEvent(data: String(repeating: "x", count: bytes)))
+      }
+      return events.attach(sink)?.count
+    }
+    #expect(waiting(1, of: 5_000) == 1)
+    #expect(waiting(2, of: 600) == 2)
+    #expect(waiting(3, of: 600) == nil)
   }
 
   @Test func `leave a listener alone that reads slowly`() async throws {
