@@ -13,7 +13,8 @@
 /// - `redis-cluster://[[user]:password@]host[:port],host[:port]`
 ///
 /// With `rediss` in place of `redis` every connection is TLS. Users, passwords and names may be
-/// percent-encoded. Error messages never repeat user and password.
+/// percent-encoded. Error messages never repeat user and password, nor what may
+/// be a password because the host was forgotten.
 package struct RedisURL: Sendable, Equatable {
   package enum Place: Sendable, Equatable {
     case tcp(host: String, port: Int)
@@ -140,7 +141,10 @@ package struct RedisURL: Sendable, Equatable {
 
   private static func database(_ text: Substring) throws(RedisError) -> Int {
     guard let number = Int(text), number >= 0, !text.hasPrefix("+") else {
-      throw .invalidSetting("The Redis URL's database is \"\(text)\", and should be a number.")
+      // Not repeated: where the host was forgotten it may be the end of the password.
+      throw .invalidSetting(
+        "The Redis URL's database should be a number: redis://user:password@host:6379/0, or "
+          + "unix:///path?db=0.")
     }
     return number
   }
@@ -186,7 +190,9 @@ package struct RedisURL: Sendable, Equatable {
       let digits = text[text.index(after: colon)...]
       guard let number = Int(digits), (1...65_535).contains(number) else {
         throw .invalidSetting(
-          "The Redis URL's port is \"\(digits)\", and should be a number from 1 to 65535.")
+          // Not repeated: where the host was forgotten it is the password.
+          "The Redis URL's port should be a number from 1 to 65535, and a password stands before a "
+            + "host: redis://user:password@host:6379.")
       }
       port = number
       host = text[..<colon]

@@ -81,6 +81,9 @@ import Testing
       "redis://u:hunter2@h:99999", "redis://u:hunter2@h/x", "redis://hunter2@h",
       "redis-sentinel://u:hunter2@h:99999/n", "redis-sentinel://h/n?sentinel-password=%hunter2",
       "redis-cluster://u:hunter2@h/1", "redis-cluster://hunter2@h,h",
+      // The host was forgotten.
+      "redis://u:hunter2", "redis://:hunter2/0", "redis://u:pass/hunter2", "redis://u:a@b:hunter2",
+      "redis-sentinel://u:hunter2/n", "redis-cluster://u:hunter2",
     ] {
       do {
         _ = try RedisURL(parsing: text)
