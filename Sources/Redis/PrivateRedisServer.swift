@@ -66,10 +66,21 @@ package actor PrivateRedisServer {
     RedisConfiguration(endpoint: .unix(path: Options(folder: folder).socketPath))
   }
 
-  /// Starts a server and waits until it answers.
+  /// Starts a server and waits until it answers. If it does not, its temporary folder is removed.
   ///
   /// - Throws: ``PrivateRedisError``, whose text says what to do.
   package static func start(
+    _ options: Options, on loop: EventLoop
+  ) async throws(PrivateRedisError) -> PrivateRedisServer {
+    do {
+      return try await startServer(options, on: loop)
+    } catch {
+      if options.isTemporary { TemporaryFolder.remove(options.folder) }
+      throw error
+    }
+  }
+
+  private static func startServer(
     _ options: Options, on loop: EventLoop
   ) async throws(PrivateRedisError) -> PrivateRedisServer {
     guard options.socketPath.utf8.count <= 107 else {
@@ -129,13 +140,7 @@ package actor PrivateRedisServer {
     var options = try Options.temporary()
     options.port = port
     options.arguments = arguments
-    let server: PrivateRedisServer
-    do {
-      server = try await start(options, on: loop)
-    } catch {
-      TemporaryFolder.remove(options.folder)
-      throw error
-    }
+    let server = try await start(options, on: loop)
     do {
       let value = try await body(server)
       await server.stop()

@@ -84,6 +84,16 @@ extension RESPValue {
     return map
   }
 
+  /// The lines `name:value` of `INFO` and `CLUSTER INFO`, by name.
+  package func infoValue() throws(RedisError) -> [String: String] {
+    var facts: [String: String] = [:]
+    for line in try stringValue().split(whereSeparator: \.isNewline) {
+      guard let colon = line.firstIndex(of: ":") else { continue }
+      facts[String(line[..<colon])] = String(line[line.index(after: colon)...])
+    }
+    return facts
+  }
+
   /// An error that says what was expected in this value's place.
   package func unexpected(_ expected: String) -> RedisError {
     .unexpectedReply("The reply should be \(expected), and is \(kindName).")

@@ -84,6 +84,16 @@ package struct RedisConfiguration: Sendable {
     }
   }
 
+  /// For asking what servers know of each other. Whichever answers will do, and one that takes longer
+  /// than a second is passed by.
+  var forInquiries: RedisConfiguration {
+    var configuration = self
+    configuration.requiresPrimary = false
+    configuration.replicas = 0
+    configuration.connectDeadline = min(connectDeadline, .seconds(1))
+    return configuration
+  }
+
   /// The server's host as it is connected to; empty for a socket.
   var host: String {
     if case .tcp(let host, _) = endpoint { host } else { "" }

@@ -44,7 +44,7 @@ package actor PrivateRedisCluster {
   ) async throws -> Value {
     var nodes: [Node] = []
     do {
-      nodes = try await startNodes(masters * (1 + replicas), on: loop)
+      try await startNodes(masters * (1 + replicas), into: &nodes, on: loop)
       try await join(nodes, masters: masters, on: loop)
       let cluster = PrivateRedisCluster(
         masters: Array(nodes[..<masters]),
@@ -60,17 +60,20 @@ package actor PrivateRedisCluster {
     }
   }
 
+  /// - Parameter nodes: gets those that have started, also when one does not.
   private static func startNodes(
-    _ count: Int, on loop: EventLoop
-  ) async throws -> [Node] {
-    try await withThrowingTaskGroup(of: (Int, Node).self) { group in
-      for number in 0..<count {
-        group.addTask { (number, try await startNode(on: loop)) }
+    _ count: Int, into nodes: inout [Node], on loop: EventLoop
+  ) async throws {
+    let results = await withTaskGroup(of: Result<Node, any Error>.self) { group in
+      for _ in 0..<count {
+        group.addTask {
+          do { return .success(try await startNode(on: loop)) } catch { return .failure(error) }
+        }
       }
-      var nodes: [Int: Node] = [:]
-      for try await (number, node) in group { nodes[number] = node }
-      return nodes.sorted { $0.key < $1.key }.map(\.value)
+      return await group.reduce(into: []) { $0.append($1) }
     }
+    for case .success(let node) in results { nodes.append(node) }
+    for case .failure(let error) in results { throw error }
   }
 
   private static func startNode(on loop: EventLoop) async throws -> Node {
@@ -84,9 +87,14 @@ package actor PrivateRedisCluster {
       "--cluster-require-full-coverage", "no",
     ]
     let server = try await PrivateRedisServer.start(options, on: loop)
-    let id = try await server.command(RedisCommand("CLUSTER", "MYID")).stringValue()
-    return Node(
-      server: server, address: RedisAddress(host: "127.0.0.1", port: port), id: id)
+    do {
+      let id = try await server.command(RedisCommand("CLUSTER", "MYID")).stringValue()
+      return Node(
+        server: server, address: RedisAddress(host: "127.0.0.1", port: port), id: id)
+    } catch {
+      await server.stop()
+      throw error
+    }
   }
 
   private static func join(_ nodes: [Node], masters: Int, on loop: EventLoop) async throws {
@@ -213,12 +221,6 @@ extension PrivateRedisCluster.Node {
 
   /// `CLUSTER INFO`.
   fileprivate func facts() async throws -> [String: String] {
-    var facts: [String: String] = [:]
-    let text = try await server.command(RedisCommand("CLUSTER", "INFO")).stringValue()
-    for line in text.split(whereSeparator: \.isNewline) {
-      let sides = line.split(separator: ":", maxSplits: 1)
-      if sides.count == 2 { facts[String(sides[0])] = String(sides[1]) }
-    }
-    return facts
+    try await server.command(RedisCommand("CLUSTER", "INFO")).infoValue()
   }
 }

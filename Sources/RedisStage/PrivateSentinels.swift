@@ -84,12 +84,17 @@ package actor PrivateSentinels {
       sentinel down-after-milliseconds \(name) 1000
       sentinel failover-timeout \(name) 4000
       """
-    try StageFile.write(settings + "\n", to: folder + "/sentinel.conf")
-    let process = try await Subprocess.start(
-      executable, arguments: [folder + "/sentinel.conf", "--sentinel"],
-      outputPath: folder + "/sentinel.log", on: loop)
-    return Sentinel(
-      address: RedisAddress(host: "127.0.0.1", port: own), process: process, folder: folder)
+    do {
+      try StageFile.write(settings + "\n", to: folder + "/sentinel.conf")
+      let process = try await Subprocess.start(
+        executable, arguments: [folder + "/sentinel.conf", "--sentinel"],
+        outputPath: folder + "/sentinel.log", on: loop)
+      return Sentinel(
+        address: RedisAddress(host: "127.0.0.1", port: own), process: process, folder: folder)
+    } catch {
+      TemporaryFolder.remove(folder)
+      throw error
+    }
   }
 
   /// Sentinels find each other, and the replica, through the primary.

@@ -20,13 +20,7 @@ package actor RestartingRedis {
   ) async throws -> Value {
     var options = try PrivateRedisServer.Options.temporary()
     change(&options)
-    let redis: RestartingRedis
-    do {
-      redis = RestartingRedis(try await PrivateRedisServer.start(options, on: loop))
-    } catch {
-      TemporaryFolder.remove(options.folder)
-      throw error
-    }
+    let redis = RestartingRedis(try await PrivateRedisServer.start(options, on: loop))
     do {
       let value = try await body(redis)
       await redis.server.stop()
@@ -56,11 +50,8 @@ package actor RestartingRedis {
 
   /// A line of `INFO`.
   package func fact(_ name: String) async throws -> String {
-    let text = try await command(RedisCommand("INFO", "all")).stringValue()
-    for line in text.split(whereSeparator: \.isNewline) {
-      let sides = line.split(separator: ":", maxSplits: 1)
-      if sides.count == 2, sides[0] == name { return String(sides[1]) }
-    }
-    throw StageError("INFO says nothing of \(name).")
+    let facts = try await command(RedisCommand("INFO", "all")).infoValue()
+    guard let fact = facts[name] else { throw StageError("INFO says nothing of \(name).") }
+    return fact
   }
 }

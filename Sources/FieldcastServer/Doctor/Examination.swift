@@ -132,9 +132,7 @@ package struct Examination: Sendable {
   }
 
   private func look(at redis: any RedisCaller, into facts: inout RedisFacts) async {
-    if let text = try? await redis.call(RedisCommand("INFO")).stringValue() {
-      facts.info = RedisFacts.info(in: text)
-    }
+    if let info = try? await redis.call(RedisCommand("INFO")).infoValue() { facts.info = info }
     // By name, since others are secrets.
     let names = [
       "maxmemory", "maxmemory-policy", "appendonly", "appendfsync", "save",

@@ -18,16 +18,6 @@ package struct RedisFacts: Facts {
 
   package init() {}
 
-  /// Reads the answer of `INFO`.
-  package static func info(in text: String) -> [String: String] {
-    var info: [String: String] = [:]
-    for line in text.split(whereSeparator: \.isNewline) where !line.hasPrefix("#") {
-      let parts = line.split(separator: ":", maxSplits: 1)
-      if parts.count == 2 { info[String(parts[0])] = String(parts[1]) }
-    }
-    return info
-  }
-
   /// A setting: by `CONFIG GET`, or as far as `INFO` has it.
   func setting(_ name: String) -> String? {
     if let value = settings?[name] { return value }

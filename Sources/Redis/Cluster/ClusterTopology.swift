@@ -18,12 +18,8 @@ actor ClusterTopology {
 
   /// - Parameter configuration: how to speak with each node.
   init(configuration: RedisConfiguration, seeds: [RedisAddress], loop: EventLoop) {
-    var configuration = configuration
     // Replicas know the map as well.
-    configuration.requiresPrimary = false
-    configuration.replicas = 0
-    configuration.connectDeadline = min(configuration.connectDeadline, .seconds(1))
-    self.configuration = configuration
+    self.configuration = configuration.forInquiries
     self.seeds = seeds
     self.loop = loop
   }
@@ -81,7 +77,7 @@ actor ClusterTopology {
     batch.append("CLUSTER", "INFO")
     batch.append("CLUSTER", "SLOTS")
     let replies = await link.callAll(batch, before: loop.now + .seconds(1))
-    let facts = try Self.facts(in: replies[0].get().stringValue())
+    let facts = try replies[0].get().infoValue()
     return Answer(
       map: try SlotMap(replies[1].get(), askedAt: address.host),
       isWell: facts["cluster_state"] == "ok",
@@ -113,15 +109,5 @@ actor ClusterTopology {
         .cannotConnect,
         "Redis at \(address) belongs to no cluster yet: it knows of no slots. "
           + "redis-cli --cluster create makes one."))
-  }
-
-  /// Lines `name:value`.
-  private static func facts(in text: String) -> [Substring: Substring] {
-    var facts: [Substring: Substring] = [:]
-    for line in text.split(whereSeparator: \.isNewline) {
-      guard let colon = line.firstIndex(of: ":") else { continue }
-      facts[line[..<colon]] = line[line.index(after: colon)...]
-    }
-    return facts
   }
 }

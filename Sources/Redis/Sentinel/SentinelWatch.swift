@@ -40,13 +40,9 @@ package actor SentinelWatch: RedisLocator {
     loop: EventLoop,
     onChange: @escaping @Sendable (RedisAddress, RedisAddress) -> Void = { _, _ in }
   ) {
-    var sentinel = sentinel
-    sentinel.requiresPrimary = false
-    sentinel.replicas = 0
-    sentinel.connectDeadline = min(sentinel.connectDeadline, .seconds(1))
     self.name = name
     self.seeds = seeds
-    self.sentinel = sentinel
+    self.sentinel = sentinel.forInquiries
     self.server = server
     self.loop = loop
     self.onChange = onChange

@@ -12,16 +12,10 @@ import Transport
   /// A server as it should be.
   private var good: RedisFacts {
     var facts = RedisFacts()
-    facts.info = RedisFacts.info(
-      in: """
-        # Server\r
-        redis_version:7.0.15\r
-        role:master\r
-        used_memory:20000000\r
-        aof_last_write_status:ok\r
-        rdb_last_bgsave_status:ok\r
-        evicted_keys:0\r
-        """)
+    facts.info = [
+      "redis_version": "7.0.15", "role": "master", "used_memory": "20000000",
+      "aof_last_write_status": "ok", "rdb_last_bgsave_status": "ok", "evicted_keys": "0",
+    ]
     facts.settings = [
       "maxmemory-policy": "noeviction", "maxmemory": "1000000000", "appendonly": "yes",
       "appendfsync": "everysec", "save": "",
