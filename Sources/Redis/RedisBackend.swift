@@ -3,13 +3,16 @@ package import Transport
 /// All that one process needs of a Redis, however it is set up: commands, and the connections of
 /// their own for what is published and for streams that are read as they grow.
 package struct RedisBackend: Sendable {
-  private enum Kind: Sendable {
-    case server(RedisClient)
-    case sentinel(RedisClient, SentinelWatch)
+  /// By what the servers are found.
+  private enum Guide: Sendable {
+    case address
+    case sentinels(SentinelWatch)
     case cluster(RedisCluster)
   }
 
-  private let kind: Kind
+  /// For commands.
+  package let caller: any ConnectedRedis
+  private let guide: Guide
   private let server: RedisConfiguration
 
   /// - Parameters:
@@ -23,34 +26,30 @@ package struct RedisBackend: Sendable {
     server = deployment.server
     switch deployment.layout {
     case .server:
-      kind = .server(RedisClient(configuration: server, loop: loop, onEvent: onEvent))
+      caller = RedisClient(configuration: server, loop: loop, onEvent: onEvent)
+      guide = .address
     case .sentinel(let addresses, let name):
       let watch = SentinelWatch(
         name: name, seeds: addresses, sentinel: deployment.sentinel, server: server, loop: loop,
         onChange: onFailover)
       let client = RedisClient(
         configuration: server, locator: watch, loop: loop, onEvent: onEvent)
-      kind = .sentinel(client, watch)
+      caller = client
+      guide = .sentinels(watch)
       follow(watch) { address in client.assumeIsolated { $0.leave(unlessAt: address) } }
     case .cluster(let addresses):
-      kind = .cluster(
-        RedisCluster(configuration: server, seeds: addresses, loop: loop, onEvent: onEvent))
-    }
-  }
-
-  /// For commands.
-  package var caller: any ConnectedRedis {
-    switch kind {
-    case .server(let client), .sentinel(let client, _): client
-    case .cluster(let cluster): cluster
+      let cluster = RedisCluster(
+        configuration: server, seeds: addresses, loop: loop, onEvent: onEvent)
+      caller = cluster
+      guide = .cluster(cluster)
     }
   }
 
   /// Hears what is published by `PUBLISH`, wherever.
   package func subscriber() -> RedisSubscriber {
-    switch kind {
-    case .server: return RedisSubscriber(configuration: server, loop: caller.loop)
-    case .sentinel(_, let watch):
+    switch guide {
+    case .address: return RedisSubscriber(configuration: server, loop: caller.loop)
+    case .sentinels(let watch):
       let subscriber = RedisSubscriber(configuration: server, locator: watch, loop: caller.loop)
       follow(watch) { [weak subscriber] address in
         subscriber?.assumeIsolated { $0.leave(unlessAt: [address]) }
@@ -74,7 +73,7 @@ package struct RedisBackend: Sendable {
   /// Hears channels that few listen to: in a cluster what is published there by `SPUBLISH`, which
   /// one of its nodes passes on, and not all; elsewhere by `PUBLISH`.
   package func shardSubscriber() -> any ChannelListener {
-    if case .cluster(let cluster) = kind { return ShardSubscriber(cluster: cluster) }
+    if case .cluster(let cluster) = guide { return ShardSubscriber(cluster: cluster) }
     return subscriber()
   }
 
@@ -82,21 +81,22 @@ package struct RedisBackend: Sendable {
   package func groupReader(
     key: String, group: String, consumer: String, count: Int = 256
   ) -> StreamGroupReader {
-    let locator: (any RedisLocator)? =
-      switch kind {
-      case .server: nil
-      case .sentinel(_, let watch): watch
-      case .cluster(let cluster): SlotLocator(cluster: cluster, slot: ClusterSlot.of(key))
-      }
-    let reader = StreamGroupReader(
-      key: key, group: group, consumer: consumer, configuration: server, locator: locator,
-      commands: caller, count: count)
-    if case .sentinel(_, let watch) = kind {
+    func reader(_ locator: (any RedisLocator)?) -> StreamGroupReader {
+      StreamGroupReader(
+        key: key, group: group, consumer: consumer, configuration: server, locator: locator,
+        commands: caller, count: count)
+    }
+    switch guide {
+    case .address: return reader(nil)
+    case .sentinels(let watch):
+      let reader = reader(watch)
       follow(watch) { [weak reader] address in
         reader?.assumeIsolated { $0.leave(unlessAt: address) }
       }
+      return reader
+    case .cluster(let cluster):
+      return reader(SlotLocator(cluster: cluster, slot: ClusterSlot.of(key)))
     }
-    return reader
   }
 
   /// Calls `body` on the loop with each new primary.
@@ -106,21 +106,10 @@ package struct RedisBackend: Sendable {
     caller.loop.execute { watch.assumeIsolated { $0.whenChanged(body) } }
   }
 
-  /// ``close(atOnce:)`` from a place that cannot wait.
-  package func closeSoon() {
-    caller.loop.execute {
-      switch kind {
-      case .server(let client), .sentinel(let client, _):
-        client.assumeIsolated { $0.close(atOnce: true) }
-      case .cluster(let cluster): cluster.assumeIsolated { $0.close(atOnce: true) }
-      }
-    }
-  }
-
   /// Ends the connections for commands and the watch over the Sentinels; subscribers and readers
   /// have owners of their own.
   package func close(atOnce: Bool) async {
     await caller.close(atOnce: atOnce)
-    if case .sentinel(_, let watch) = kind { await watch.close() }
+    if case .sentinels(let watch) = guide { await watch.close() }
   }
 }

@@ -38,6 +38,9 @@ package protocol ConnectedRedis: RedisCaller {
   /// - Parameter atOnce: ends calls under way too, with an unknown outcome.
   func close(atOnce: Bool) async
 
+  /// Closes at once, from a place that cannot wait.
+  nonisolated func closeSoon()
+
   /// Whether every server that commands go to is connected.
   var isConnected: Bool { get async }
   /// How often a connection for commands was lost.

@@ -199,6 +199,10 @@ package actor RedisClient: ConnectedRedis {
     }
   }
 
+  package nonisolated func closeSoon() {
+    loop.execute { self.assumeIsolated { $0.close(atOnce: true) } }
+  }
+
   /// Ends the connection; a new one is made at once. For tests, and for one that leads astray.
   package func reconnect() {
     if case .connected(let connection) = state { connection.assumeIsolated { $0.abort() } }

@@ -83,14 +83,12 @@ package actor RedisSubscriber: ChannelListener {
   private var backoff: Backoff
   private var generator = SystemRandomNumberGenerator()
   private var life: Task<Void, Never>?
-  private var isClosed = false
 
-  private var buffer: [SubscriberEvent] = []
+  private var queue = SubscriberQueue()
   private let maxBuffered: Int
   private let kind: Kind
   private let locator: (any RedisLocator)?
   private let onEvent: @Sendable (RedisClientEvent) -> Void
-  private var reader: UnsafeContinuation<[SubscriberEvent]?, Never>?
 
   /// - Parameters:
   ///   - locator: says where each connection is to lead; nil for the configuration's server.
@@ -118,7 +116,7 @@ package actor RedisSubscriber: ChannelListener {
   /// Adds channels to those that are wanted. ``SubscriberEvent/subscribed(channel:)`` says when
   /// each is heard.
   package func subscribe(to channels: [String]) {
-    guard !isClosed else { return }
+    guard !queue.isClosed else { return }
     for channel in channels where coverage[channel] == nil { coverage[channel] = .awaited }
     requestWhatDiffers()
     if life == nil { life = Task(executorPreference: loop.tasks) { await self.live() } }
@@ -135,15 +133,8 @@ package actor RedisSubscriber: ChannelListener {
   ///
   /// - Returns: nil once closed.
   package func nextBatch() async -> [SubscriberEvent]? {
-    precondition(reader == nil, "a subscriber has one consumer")
-    return await withUnsafeContinuation { continuation in
-      if !buffer.isEmpty {
-        continuation.resume(returning: takeBuffer())
-      } else if isClosed {
-        continuation.resume(returning: nil)
-      } else {
-        reader = continuation
-      }
+    await withUnsafeContinuation { consumer in
+      if queue.serve(consumer) { resumeReading() }
     }
   }
 
@@ -164,18 +155,17 @@ package actor RedisSubscriber: ChannelListener {
 
   /// Ends it; events that wait can still be taken.
   package func close() {
-    isClosed = true
+    queue.close()
     life?.cancel()
     connection?.assumeIsolated { $0.abort() }
-    if buffer.isEmpty, let reader = reader.take() { reader.resume(returning: nil) }
   }
 
   // MARK: Life
 
   private func live() async {
-    while !isClosed {
+    while !queue.isClosed {
       let failure = await liveOnce()
-      if isClosed { return }
+      if queue.isClosed { return }
       let pause = backoff.pause(using: &generator)
       if let failure { onEvent(.failedToConnect(failure, nextAttemptIn: pause)) }
       try? await loop.sleep(for: pause)
@@ -192,7 +182,7 @@ package actor RedisSubscriber: ChannelListener {
     } catch {
       return error
     }
-    if isClosed {
+    if queue.isClosed {
       await connection.abort()
       return nil
     }
@@ -201,7 +191,7 @@ package actor RedisSubscriber: ChannelListener {
     adopt(connection)
     let failure = await connection.waitUntilClosed()
     noteLoss(of: connection, failure)
-    if !isClosed { onEvent(.lost(failure)) }
+    if !queue.isClosed { onEvent(.lost(failure)) }
     backoff.lasted(loop.now - connectedAt)
     return nil
   }
@@ -227,7 +217,7 @@ package actor RedisSubscriber: ChannelListener {
     }
     requestWhatDiffers()
     // The consumer may have been slow before the last connection ended, and may still be.
-    if buffer.count >= maxBuffered { connection.assumeIsolated { $0.pauseReading() } }
+    if queue.count >= maxBuffered { connection.assumeIsolated { $0.pauseReading() } }
   }
 
   /// Asks for what is wanted and was not asked for, and the reverse. The result depends on the two
@@ -265,24 +255,23 @@ package actor RedisSubscriber: ChannelListener {
     requested.remove(channel)
     coverage[channel] = .lost(
       since: loop.now, reason: "The cluster moved the channel to another of its nodes.")
-    buffer.append(.dropped(channel: channel))
+    queue.append(.dropped(channel: channel))
   }
 
   // MARK: Messages
 
   private func received(_ values: [RESPValue]) {
     for value in values { take(value) }
-    guard !buffer.isEmpty else { return }
-    if let reader = reader.take() {
-      reader.resume(returning: takeBuffer())
-    } else if buffer.count >= maxBuffered {
+    if queue.deliver() {
+      resumeReading()
+    } else if queue.count >= maxBuffered {
       connection?.assumeIsolated { $0.pauseReading() }
     }
   }
 
   private func take(_ value: RESPValue) {
     switch value {
-    case .error(let refusal): buffer.append(.refused(refusal))
+    case .error(let refusal): queue.append(.refused(refusal))
     case .array(let parts) where parts.count >= 2:
       guard case .bulk(let kind) = parts[0], case .bulk(let name) = parts[1] else { return }
       let channel = String(decoding: name, as: UTF8.self)
@@ -290,7 +279,7 @@ package actor RedisSubscriber: ChannelListener {
       {
         // One that was on its way while we unsubscribed is no longer wanted.
         if coverage[channel] != nil {
-          buffer.append(.message(channel: channel, payload: payload))
+          queue.append(.message(channel: channel, payload: payload))
         }
       } else if kind.elementsEqual("subscribe".utf8) || kind.elementsEqual("ssubscribe".utf8) {
         confirmed(channel)
@@ -311,20 +300,15 @@ package actor RedisSubscriber: ChannelListener {
 
   private func confirmed(_ channel: String) {
     switch coverage[channel] {
-    case .awaited: buffer.append(.subscribed(channel: channel))
+    case .awaited: queue.append(.subscribed(channel: channel))
     case .lost(let since, let reason):
       gaps += 1
-      buffer.append(
+      queue.append(
         .gap(SubscriptionGap(channel: channel, from: since, until: loop.now, reason: reason)))
     case .heard, nil: return
     }
     coverage[channel] = .heard
   }
 
-  private func takeBuffer() -> [SubscriberEvent] {
-    let events = buffer
-    buffer = []
-    connection?.assumeIsolated { $0.resumeReading() }
-    return events
-  }
+  private func resumeReading() { connection?.assumeIsolated { $0.resumeReading() } }
 }

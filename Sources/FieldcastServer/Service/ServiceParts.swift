@@ -145,7 +145,7 @@ struct ServiceParts: Sendable {
       try await withTaskCancellationHandler {
         try await redis.caller.waitUntilConnected(deadline: .seconds(10))
       } onCancel: {
-        redis.closeSoon()
+        redis.caller.closeSoon()
       }
     } catch {
       throw StartFailure(

@@ -35,6 +35,10 @@ extension RedisCluster {
     onChange = []
   }
 
+  package nonisolated func closeSoon() {
+    loop.execute { self.assumeIsolated { $0.close(atOnce: true) } }
+  }
+
   package var isConnected: Bool {
     !routes.map.isEmpty && routes.clients.allSatisfy { $0.present() != nil }
   }

@@ -23,11 +23,9 @@ package actor ShardSubscriber: ChannelListener {
   private var places: [String: RedisAddress] = [:]
   /// Those that were heard at some time, with the moment since when they are not.
   private var lostSince: [String: Moment?] = [:]
-  private var isClosed = false
   private var isFollowing = false
 
-  private var buffer: [SubscriberEvent] = []
-  private var reader: UnsafeContinuation<[SubscriberEvent]?, Never>?
+  private var queue = SubscriberQueue()
   private var waitingForRoom: [UnsafeContinuation<Void, Never>] = []
 
   package init(cluster: RedisCluster, maxBuffered: Int = 10_000) {
@@ -39,7 +37,7 @@ package actor ShardSubscriber: ChannelListener {
   // MARK: Use
 
   package func subscribe(to channels: [String]) async {
-    guard !isClosed else { return }
+    guard !queue.isClosed else { return }
     wanted.formUnion(channels)
     if !isFollowing {
       isFollowing = true
@@ -55,31 +53,23 @@ package actor ShardSubscriber: ChannelListener {
   }
 
   package func nextBatch() async -> [SubscriberEvent]? {
-    precondition(reader == nil, "a subscriber has one consumer")
-    return await withUnsafeContinuation { continuation in
-      if !buffer.isEmpty {
-        continuation.resume(returning: takeBuffer())
-      } else if isClosed {
-        continuation.resume(returning: nil)
-      } else {
-        reader = continuation
-      }
+    await withUnsafeContinuation { consumer in
+      if queue.serve(consumer) { admitWaiting() }
     }
   }
 
   package func close() {
-    isClosed = true
+    queue.close()
     for member in members.values { end(member) }
     members = [:]
     admitWaiting()
-    if buffer.isEmpty, let reader = reader.take() { reader.resume(returning: nil) }
   }
 
   // MARK: Places
 
   /// Asks for each channel where its slot is now, and nowhere else.
   private func arrange() {
-    guard !isClosed else { return }
+    guard !queue.isClosed else { return }
     var added: [RedisAddress: [String]] = [:]
     var removed: [RedisAddress: [String]] = [:]
     for channel in Set(places.keys).union(wanted) {
@@ -135,11 +125,11 @@ package actor ShardSubscriber: ChannelListener {
   private func received(_ events: [SubscriberEvent], from address: RedisAddress) async {
     var mustLook = false
     for event in events where take(event, from: address) { mustLook = true }
-    deliver()
-    while buffer.count >= maxBuffered, !isClosed {
+    if queue.deliver() { admitWaiting() }
+    while queue.count >= maxBuffered, !queue.isClosed {
       await withUnsafeContinuation { waitingForRoom.append($0) }
     }
-    guard mustLook, !isClosed else { return }
+    guard mustLook, !queue.isClosed else { return }
     // The cluster may take a moment to agree.
     try? await loop.sleep(for: .milliseconds(50))
     await cluster.lookAgain(hint: nil)
@@ -155,9 +145,9 @@ package actor ShardSubscriber: ChannelListener {
         let gap = SubscriptionGap(
           channel: channel, from: lost ?? loop.now, until: loop.now,
           reason: "The cluster moved the channel to another of its nodes.")
-        buffer.append(.gap(gap))
+        queue.append(.gap(gap))
       } else {
-        buffer.append(event)
+        queue.append(event)
       }
       lostSince[channel] = .some(nil)
     case .dropped(let channel):
@@ -165,7 +155,7 @@ package actor ShardSubscriber: ChannelListener {
       return true
     case .refused(let refusal):
       guard case .moved(let slot, _, _) = refusal.kind else {
-        buffer.append(event)
+        queue.append(event)
         return refusal.isPassing
       }
       forget(
@@ -173,9 +163,9 @@ package actor ShardSubscriber: ChannelListener {
         at: address)
       return true
     case .message(let channel, _):
-      if wanted.contains(channel) { buffer.append(event) }
+      if wanted.contains(channel) { queue.append(event) }
     case .gap(let gap):
-      if wanted.contains(gap.channel) { buffer.append(event) }
+      if wanted.contains(gap.channel) { queue.append(event) }
     }
     return false
   }
@@ -187,17 +177,6 @@ package actor ShardSubscriber: ChannelListener {
       noteLoss(of: channel)
     }
     members[address]?.subscriber.assumeIsolated { $0.unsubscribe(from: channels) }
-  }
-
-  private func deliver() {
-    if !buffer.isEmpty, let reader = reader.take() { reader.resume(returning: takeBuffer()) }
-  }
-
-  private func takeBuffer() -> [SubscriberEvent] {
-    let events = buffer
-    buffer = []
-    admitWaiting()
-    return events
   }
 
   private func admitWaiting() {
